@@ -29,7 +29,8 @@ typedef struct reference_attention {
     oclattn_scores_kind scores_kind;
 } reference_attention;
 
-void reference_attention_run(const reference_attention *problem);
+/* False: out of memory. */
+bool reference_attention_run(const reference_attention *problem);
 
 /* y[row, out] = x[row, in] W[in, out] + b, W [out, in] when out_in is set, b NULL: none. */
 void reference_projection(int64_t rows, int64_t in_dim, int64_t out_dim, const double *x, const double *w, bool out_in,
@@ -53,12 +54,24 @@ double reference_from_bf16(uint16_t bits);
 uint16_t reference_to_f16(double value);
 uint16_t reference_to_bf16(float value);
 
-/* The tolerances that tests and --check share. How far |result - expected| may be, for an output of attention of type
- * `type` over kv_len keys and head_dim dimensions whose largest |v| is v_max and largest |score| is score_max. */
-double reference_attention_tolerance(oclattn_type type, int64_t kv_len, int64_t head_dim, double v_max, double score_max,
-                                     double expected);
+/* The tolerances that tests and --check share; reference.c gives their reasons.
+ *
+ * score_max is the largest size that scores reach on their way: |scale q.k|, with and without bias and ALiBi, of the keys
+ * that count (those within 150 of the greatest). Where dot products cancel, |scale| sqrt(head_dim) q_max k_max tells more
+ * of it than the scores that come out; the larger of the two is right. */
+
+/* How far |score - expected| or |LSE - expected| may be. */
+double reference_score_tolerance(int64_t head_dim, double score_max);
+
+/* How far |result - expected| may be, for an output of attention of type `type` over kv_len keys, whose largest |v| is
+ * v_max. With v_max 1 and F32: for probabilities. */
+double reference_attention_tolerance(oclattn_type type, int64_t kv_len, int64_t head_dim, double v_max,
+                                     double score_max, double expected);
 
 /* The same for a projection of f32 values: sum_i |x_i w_i| bounds the error of one output. */
 double reference_projection_tolerance(oclattn_type type, int64_t in_dim, double sum_of_magnitudes, double expected);
+
+/* The distance between neighbours of that type around `value`. */
+double reference_ulp(oclattn_type type, double value);
 
 #endif
