@@ -281,7 +281,7 @@ uint16_t reference_to_f16(double value) {
     if (size >= 65520) { /* halfway from the largest number to the next power of two */
         return sign | 0x7c00;
     }
-    /* In steps of its last digit, counted from zero, a binary16 is its own bit pattern: a carry moves to the exponent. */
+    /* In steps of its last digit, a binary16 is its own bit pattern: a carry moves to the exponent. */
     const int exponent = size < 0x1p-14 ? -14 : ilogb(size);
     const int steps = (int)nearbyint(ldexp(size, 10 - exponent));
     return (uint16_t)(sign | (((exponent + 14) << 10) + steps));
@@ -323,8 +323,8 @@ static double storage_tolerance(oclattn_type type, double expected) {
     return type == OCLATTN_F32 ? 0 : 0.51 * reference_ulp(type, expected);
 }
 
-/* A sum of n terms in f32 errs by n roundings at worst, sqrt(n) of them in practice because their signs are random; twice
- * that is five standard deviations. The constant covers the scale, the cap (tanh: 5 ulp), the bias, the slope and the
+/* A sum of n terms in f32 errs by n roundings at worst, sqrt(n) of them in practice because their signs are random;
+ * twice that is five standard deviations. The constant covers the scale, the cap (tanh: 5 ulp), the bias, the slope and the
  * exponential's 3 ulp. An f16 accumulator would err by 2^-11, thousands of times more. */
 double reference_score_tolerance(int64_t head_dim, double score_max) {
     return unit_roundoff * (8 + 2 * sqrt((double)head_dim)) * (1 + score_max);

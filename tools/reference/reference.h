@@ -56,9 +56,9 @@ uint16_t reference_to_bf16(float value);
 
 /* The tolerances that tests and --check share; reference.c gives their reasons.
  *
- * score_max is the largest size that scores reach on their way: |scale q.k|, with and without bias and ALiBi, of the keys
- * that count (those within 150 of the greatest). Where dot products cancel, |scale| sqrt(head_dim) q_max k_max tells more
- * of it than the scores that come out; the larger of the two is right. */
+ * score_max is the largest size that scores reach on their way: |scale q.k|, with and without bias and ALiBi, of the
+ * keys that count (those within 150 of the greatest). Where dot products cancel, |scale| sqrt(head_dim) q_max k_max
+ * tells more of it than the scores that come out; the larger of the two is right. */
 
 /* How far |score - expected| or |LSE - expected| may be. */
 double reference_score_tolerance(int64_t head_dim, double score_max);
