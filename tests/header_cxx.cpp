@@ -1,0 +1,10 @@
+// The public header alone, as C++.
+#include <oclattn/oclattn.h>
+
+int main()
+{
+    oclattn_context_options options;
+    oclattn_context_options_init(&options);
+    oclattn_error error{};
+    return options.struct_size == sizeof(options) && error.status == OCLATTN_OK ? 0 : 1;
+}
