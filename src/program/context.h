@@ -17,10 +17,15 @@ struct oclattn_context {
     device_caps caps;
     logger log;
     char *cache_dir; /* NULL: no cache on disk */
+    atomic_bool cache_is_read_only; /* set by the first failure to write, which is the only one that is logged */
     long process_id; /* the process that made it; a forked child must not use it */
     mtx_t lock;      /* guards `programs` */
     struct built_program *programs;
 };
+
+/* Makes a context from copies of what it is given, with its own reference to the OpenCL objects. */
+oclattn_status context_new(cl_context cl, const device_record *record, const logger *log, const char *cache_dir,
+                           oclattn_context **context, oclattn_error *error);
 
 void context_retain(oclattn_context *context);
 void context_release(oclattn_context *context); /* NULL is fine */

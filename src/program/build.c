@@ -1,0 +1,288 @@
+#include "build.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cache.h"
+#include "program.h"
+#include "source.h"
+
+#define COMMON_OPTIONS "-cl-std=CL1.2"
+
+struct built_program {
+    struct built_program *next;
+    char *file, *options;
+    mtx_t lock; /* held while building, so that threads that want the same program build it once */
+    cl_program program; /* NULL until it is built */
+};
+
+/* One build: what goes in. */
+typedef struct build_job {
+    oclattn_context *context;
+    const char *file, *options; /* options: complete */
+    text source, key;
+} build_job;
+
+static char *copy_string(const char *string) {
+    const size_t size = strlen(string) + 1;
+    char *copy = malloc(size);
+    return copy ? memcpy(copy, string, size) : NULL;
+}
+
+static void entry_free(struct built_program *entry) {
+    free(entry->file);
+    free(entry->options);
+    free(entry);
+}
+
+void programs_free(struct built_program *programs, bool release_cl) {
+    while (programs) {
+        struct built_program *next = programs->next;
+        if (release_cl) {
+            if (programs->program) {
+                clReleaseProgram(programs->program);
+            }
+            mtx_destroy(&programs->lock);
+        }
+        entry_free(programs);
+        programs = next;
+    }
+}
+
+static struct built_program *entry_new(const char *file, const char *options) {
+    struct built_program *entry = calloc(1, sizeof *entry);
+    if (!entry) {
+        return NULL;
+    }
+    entry->file = copy_string(file);
+    entry->options = copy_string(options);
+    if (!entry->file || !entry->options || mtx_init(&entry->lock, mtx_plain) != thrd_success) {
+        entry_free(entry);
+        return NULL;
+    }
+    return entry;
+}
+
+/* The entry of a program, added where it is new. Entries stay until the context goes. NULL: out of memory. */
+static struct built_program *find_or_add(oclattn_context *context, const char *file, const char *options) {
+    mtx_lock(&context->lock);
+    struct built_program *entry = context->programs;
+    while (entry && (strcmp(entry->file, file) != 0 || strcmp(entry->options, options) != 0)) {
+        entry = entry->next;
+    }
+    if (!entry) {
+        entry = entry_new(file, options);
+        if (entry) {
+            entry->next = context->programs;
+            context->programs = entry;
+        }
+    }
+    mtx_unlock(&context->lock);
+    return entry;
+}
+
+/* The compiler's log, to be freed; NULL where there is none. */
+static char *read_build_log(cl_program program, cl_device_id device) {
+    size_t size = 0;
+    if (clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size) != CL_SUCCESS || size == 0) {
+        return NULL;
+    }
+    char *build_log = calloc(1, size + 1);
+    if (build_log && clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, build_log, NULL) != CL_SUCCESS) {
+        free(build_log);
+        return NULL;
+    }
+    return build_log;
+}
+
+static void log_each_line(const logger *log, const char *lines) {
+    while (*lines) {
+        const size_t length = strcspn(lines, "\r\n");
+        if (length > 0) {
+            log_line(log, OCLATTN_LOG_WARNING, "%.*s", (int)length, lines);
+        }
+        lines += length;
+        lines += strspn(lines, "\r\n");
+    }
+}
+
+static oclattn_status report_failure(const build_job *job, cl_program program, cl_int code, oclattn_error *error) {
+    const oclattn_context *context = job->context;
+    if (code == CL_OUT_OF_HOST_MEMORY || code == CL_OUT_OF_RESOURCES || code == CL_MEM_OBJECT_ALLOCATION_FAILURE) {
+        return error_from_cl(error, code, "clBuildProgram");
+    }
+    char *build_log = read_build_log(program, context->device);
+    const char *reason = build_log && build_log[0] != '\0' ? build_log : cl_error_name(code);
+    error_set(error, OCLATTN_BUILD_FAILED, "building %s (%s) for %s failed: %s", job->file, job->options,
+              context->caps.name, reason);
+    if (error) {
+        error->cl_code = code;
+    }
+    log_line(&context->log, OCLATTN_LOG_WARNING, "building %s (%s) for %s failed:", job->file, job->options,
+             context->caps.name);
+    log_each_line(&context->log, reason);
+    free(build_log);
+    return OCLATTN_BUILD_FAILED;
+}
+
+static oclattn_status build_from_source(const build_job *job, cl_program *program, oclattn_error *error) {
+    const char *const text_data = job->source.data;
+    const size_t length = job->source.length;
+    cl_int code;
+    cl_program made = clCreateProgramWithSource(job->context->cl, 1, (const char **)&text_data, &length, &code);
+    if (!made) {
+        return error_from_cl(error, code, "clCreateProgramWithSource");
+    }
+    code = clBuildProgram(made, 1, &job->context->device, job->options, NULL, NULL);
+    if (code != CL_SUCCESS) {
+        const oclattn_status status = report_failure(job, made, code, error);
+        clReleaseProgram(made);
+        return status;
+    }
+    *program = made;
+    return OCLATTN_OK;
+}
+
+/* NULL where the driver does not take it. */
+static cl_program build_from_binary(const build_job *job, const unsigned char *binary, size_t size) {
+    cl_int binary_code, code;
+    cl_program made = clCreateProgramWithBinary(job->context->cl, 1, &job->context->device, &size, &binary,
+                                                &binary_code, &code);
+    if (!made) {
+        return NULL;
+    }
+    if (binary_code != CL_SUCCESS ||
+        clBuildProgram(made, 1, &job->context->device, job->options, NULL, NULL) != CL_SUCCESS) {
+        clReleaseProgram(made);
+        return NULL;
+    }
+    return made;
+}
+
+static cl_program take_from_cache(const build_job *job) {
+    size_t size;
+    unsigned char *binary = cache_load(job->context, &job->key, &size);
+    if (!binary) {
+        return NULL;
+    }
+    cl_program program = build_from_binary(job, binary, size);
+    free(binary);
+    log_line(&job->context->log, OCLATTN_LOG_DEBUG, program ? "%s (%s): taken from the cache on disk"
+             : "%s (%s): the driver refused the cached binary, building from source", job->file, job->options);
+    return program;
+}
+
+/* Where our device stands among those of a program; count where it is not there. */
+static cl_uint device_position(cl_program program, cl_device_id device, cl_uint count) {
+    cl_device_id *devices = calloc(count, sizeof *devices);
+    cl_uint position = count;
+    if (devices &&
+        clGetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof *devices, devices, NULL) == CL_SUCCESS) {
+        for (position = 0; position < count && devices[position] != device; position++) {
+        }
+    }
+    free(devices);
+    return position;
+}
+
+/* Reads the binary of the device at `position` of `count`; free it. NULL where the driver has none. */
+static unsigned char *read_binary(cl_program program, cl_uint count, cl_uint position, size_t *size) {
+    size_t *sizes = calloc(count, sizeof *sizes);
+    unsigned char **binaries = calloc(count, sizeof *binaries);
+    unsigned char *binary = NULL;
+    if (!sizes || !binaries ||
+        clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, count * sizeof *sizes, sizes, NULL) != CL_SUCCESS ||
+        sizes[position] == 0) {
+        goto done;
+    }
+    *size = sizes[position];
+    binary = malloc(*size);
+    binaries[position] = binary; /* NULL for the others: not copied */
+    if (binary &&
+        clGetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof *binaries, binaries, NULL) != CL_SUCCESS) {
+        free(binary);
+        binary = NULL;
+    }
+
+done:
+    free(sizes);
+    free(binaries);
+    return binary;
+}
+
+static void put_into_cache(const build_job *job, cl_program program) {
+    cl_uint count = 0;
+    if (clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof count, &count, NULL) != CL_SUCCESS || count == 0) {
+        return;
+    }
+    const cl_uint position = device_position(program, job->context->device, count);
+    size_t size = 0;
+    unsigned char *binary = position < count ? read_binary(program, count, position, &size) : NULL;
+    if (binary) {
+        cache_store(job->context, &job->key, binary, size);
+    }
+    free(binary);
+}
+
+static oclattn_status run_job(build_job *job, cl_program *program, oclattn_error *error) {
+    RETURN_IF_ERROR(source_expand(job->file, &job->source, error));
+    cache_describe(&job->key, job->context, &job->source, job->options);
+    if (job->key.failed) {
+        return error_no_memory(error);
+    }
+    const bool use_disk = job->context->cache_dir != NULL;
+    *program = use_disk ? take_from_cache(job) : NULL;
+    if (*program) {
+        return OCLATTN_OK;
+    }
+    RETURN_IF_ERROR(build_from_source(job, program, error));
+    log_line(&job->context->log, OCLATTN_LOG_DEBUG, "%s (%s): built from source", job->file, job->options);
+    if (use_disk) {
+        put_into_cache(job, *program);
+    }
+    return OCLATTN_OK;
+}
+
+static oclattn_status build_entry(oclattn_context *context, struct built_program *entry, oclattn_error *error) {
+    text options = {0};
+    text_format(&options, "%s%s%s", COMMON_OPTIONS, entry->options[0] != '\0' ? " " : "", entry->options);
+    if (options.failed) {
+        text_clear(&options);
+        return error_no_memory(error);
+    }
+    build_job job = {.context = context, .file = entry->file, .options = options.data};
+    const oclattn_status status = run_job(&job, &entry->program, error);
+    text_clear(&job.source);
+    text_clear(&job.key);
+    text_clear(&options);
+    return status;
+}
+
+oclattn_status program_get(oclattn_context *context, const char *file, const char *options, cl_program *program,
+                           oclattn_error *error) {
+    RETURN_IF_ERROR(context_check_process(context, error));
+    struct built_program *entry = find_or_add(context, file, options ? options : "");
+    if (!entry) {
+        return error_no_memory(error);
+    }
+    mtx_lock(&entry->lock);
+    const oclattn_status status = entry->program ? OCLATTN_OK : build_entry(context, entry, error);
+    *program = entry->program;
+    mtx_unlock(&entry->lock);
+    return status;
+}
+
+oclattn_status program_kernel(oclattn_context *context, const char *file, const char *options, const char *kernel_name,
+                              cl_kernel *kernel, oclattn_error *error) {
+    cl_program program;
+    RETURN_IF_ERROR(program_get(context, file, options, &program, error));
+    cl_int code;
+    *kernel = clCreateKernel(program, kernel_name, &code);
+    if (*kernel) {
+        return OCLATTN_OK;
+    }
+    char what[256];
+    snprintf(what, sizeof what, "clCreateKernel of %s in %s", kernel_name, file);
+    return error_from_cl(error, code, what);
+}

@@ -1,0 +1,13 @@
+/* The complete text of a kernel file. */
+#ifndef OCLATTN_PROGRAM_SOURCE_H
+#define OCLATTN_PROGRAM_SOURCE_H
+
+#include "text.h"
+
+/* Appends the text of a file of cl/ to `expanded`. A line `#include "name"` is replaced by that file, the first time
+ * it is met, also where the line stands between #if and #endif; so the compiler needs no include path, which may hold
+ * blanks that drivers split at. #line directives keep the compiler's messages right.
+ * Files come from the library, or from the folder in OCLATTN_KERNEL_DIR. */
+oclattn_status source_expand(const char *file, text *expanded, oclattn_error *error);
+
+#endif
