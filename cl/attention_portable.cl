@@ -1,0 +1,433 @@
+/* Attention on any device: one work-item computes one query row, or its part over one chunk of keys.
+ *
+ *     o_i = sum_j p_ij v_j,   p_ij = exp(s_ij - m_i) / l_i,   l_i = sum_j exp(s_ij - m_i),   m_i = max_j s_ij
+ *
+ * Online softmax (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; Dao et al.,
+ * "FlashAttention", 2022): keys are taken in blocks, and m, l and o follow the running maximum, so no row of scores
+ * is ever stored.
+ *
+ *        keys j ->  [ block ][ block ][ block ]        a block holds the next KEY_BLOCK keys that the row may see:
+ *     row i         s, p -> m, l, o  (private)         hidden ones are never read, so what K and V hold there is
+ *                                                      without effect, and stretches of hidden keys cost a scan
+ *
+ * No local memory, no barriers, any work-group size. Head sizes, lengths, strides, options and the types of q, o and
+ * bias are run-time values; only K and V types, which are read per key, are compile-time ones.
+ *
+ * Kernels: attention_portable (o and LSE, or partial states when keys are chunked), attention_combine (merges the
+ * partial states of a row in order), attention_scores (scores or probabilities for people to look at). */
+
+#include "attention.clh"
+
+/* Storage types of K and V. */
+#ifndef K_TYPE
+#define K_TYPE TYPE_F32
+#endif
+#ifndef V_TYPE
+#define V_TYPE TYPE_F32
+#endif
+
+/* Keys per step of the online softmax: a multiple of VECTOR. Sums restart from zero in each. */
+#ifndef KEY_BLOCK
+#define KEY_BLOCK 32
+#endif
+
+/* Output columns that one work-item accumulates privately, a multiple of VECTOR. Wider rows are shared by several
+ * work-items, each of which computes the scores anew. */
+#ifndef V_PART
+#define V_PART 64
+#endif
+
+/* Dot products (and rows of V) that are in flight together. */
+#define KEY_STEP 4
+
+typedef struct key_block {
+    int count;
+    long key[KEY_BLOCK];
+    float bias[KEY_BLOCK];
+    float score[KEY_BLOCK]; /* then the weight */
+} key_block;
+
+typedef struct row_state {
+    float maximum, sum;
+    float o[V_PART];
+} row_state;
+
+/* Collects the next keys from *next on that mask and bias leave visible. */
+static void gather_keys(const attention_params *p, const row_view *row, __global const uchar *mask,
+                        __global const uchar *bias, long *next, long end, key_block *block)
+{
+    int count = 0;
+    long j = *next;
+    for (; j < end && count < KEY_BLOCK; ++j) {
+        if (is_masked(p, row, mask, j)) {
+            continue;
+        }
+        const float bias_ij = load_bias(p, row, bias, j);
+        if (bias_ij == -INFINITY) {
+            continue;
+        }
+        block->key[count] = j;
+        block->bias[count] = bias_ij;
+        ++count;
+    }
+    block->count = count;
+    *next = j;
+}
+
+static float dot_product(const attention_params *p, const row_view *row, input_buffer q, input_buffer k, long j)
+{
+    const long k_row = row->k_base + j * p->strides[ATTENTION_K][2];
+    float16 sum = 0.0f;
+    for (int d = 0; d < p->head_dim; d += VECTOR) {
+        const float16 q_part = load_from_row(q, row->q_row, d, p->head_dim, p->q_type);
+        sum = MULTIPLY_ADD(q_part, load_from_row(k, k_row, d, p->head_dim, K_TYPE), sum);
+    }
+    return sum_of_lanes(sum);
+}
+
+/* KEY_STEP dot products at a time: q is read once for all of them. */
+static void dot_products(const attention_params *p, const row_view *row, input_buffer q, input_buffer k,
+                         const long *keys, float *results)
+{
+    const long stride = p->strides[ATTENTION_K][2];
+    const long k0 = row->k_base + keys[0] * stride;
+    const long k1 = row->k_base + keys[1] * stride;
+    const long k2 = row->k_base + keys[2] * stride;
+    const long k3 = row->k_base + keys[3] * stride;
+    float16 s0 = 0.0f, s1 = 0.0f, s2 = 0.0f, s3 = 0.0f;
+    for (int d = 0; d < p->head_dim; d += VECTOR) {
+        const float16 q_part = load_from_row(q, row->q_row, d, p->head_dim, p->q_type);
+        s0 = MULTIPLY_ADD(q_part, load_from_row(k, k0, d, p->head_dim, K_TYPE), s0);
+        s1 = MULTIPLY_ADD(q_part, load_from_row(k, k1, d, p->head_dim, K_TYPE), s1);
+        s2 = MULTIPLY_ADD(q_part, load_from_row(k, k2, d, p->head_dim, K_TYPE), s2);
+        s3 = MULTIPLY_ADD(q_part, load_from_row(k, k3, d, p->head_dim, K_TYPE), s3);
+    }
+    results[0] = sum_of_lanes(s0);
+    results[1] = sum_of_lanes(s1);
+    results[2] = sum_of_lanes(s2);
+    results[3] = sum_of_lanes(s3);
+}
+
+/* Scores of the block's keys; those that turn out to be -inf are hidden and leave the block. */
+static void score_keys(const attention_params *p, const row_view *row, input_buffer q, input_buffer k,
+                       key_block *block)
+{
+    int t = 0;
+    for (; t + KEY_STEP <= block->count; t += KEY_STEP) {
+        dot_products(p, row, q, k, block->key + t, block->score + t);
+    }
+    for (; t < block->count; ++t) {
+        block->score[t] = dot_product(p, row, q, k, block->key[t]);
+    }
+    int visible = 0;
+    for (t = 0; t < block->count; ++t) {
+        const long j = block->key[t];
+        const float score = add_bias(p, row, cap_score(p, scale_score(p, block->score[t])), block->bias[t], j);
+        if (score != -INFINITY) {
+            block->key[visible] = j;
+            block->score[visible] = score;
+            ++visible;
+        }
+    }
+    block->count = visible;
+    for (t = visible; t % VECTOR != 0; ++t) {
+        block->score[t] = -INFINITY;
+    }
+}
+
+/* Turns the block's scores into weights relative to the new maximum, and returns the factor by which what was summed
+ * before shrinks. fmax passes NaN over, but the exponential of a NaN score does not. */
+static float weigh_keys(key_block *block, row_state *state)
+{
+    float16 largest = -INFINITY;
+    for (int t = 0; t < block->count; t += VECTOR) {
+        largest = fmax(largest, vload16(0, block->score + t));
+    }
+    const float maximum = fmax(state->maximum, max_of_lanes(largest));
+    float16 sum = 0.0f;
+    for (int t = 0; t < block->count; t += VECTOR) {
+        const float16 weight = exp(vload16(0, block->score + t) - maximum);
+        vstore16(weight, 0, block->score + t);
+        sum += weight;
+    }
+    const float shrink = state->maximum == -INFINITY ? 0.0f : exp(state->maximum - maximum);
+    state->sum = MULTIPLY_ADD(state->sum, shrink, sum_of_lanes(sum));
+    state->maximum = maximum;
+    return shrink;
+}
+
+/* sum_t weight_t * V[key_t][column .. column + VECTOR), with KEY_STEP sums in flight. */
+static float16 weighted_values(const attention_params *p, const row_view *row, input_buffer v, const key_block *block,
+                               int column)
+{
+    const long stride = p->strides[ATTENTION_V][2];
+    const int whole = block->count - block->count % KEY_STEP;
+    float16 s0 = 0.0f, s1 = 0.0f, s2 = 0.0f, s3 = 0.0f;
+    for (int t = 0; t < whole; t += KEY_STEP) {
+        const long v0 = row->v_base + block->key[t] * stride;
+        const long v1 = row->v_base + block->key[t + 1] * stride;
+        const long v2 = row->v_base + block->key[t + 2] * stride;
+        const long v3 = row->v_base + block->key[t + 3] * stride;
+        s0 = MULTIPLY_ADD((float16)block->score[t], load_from_row(v, v0, column, p->v_dim, V_TYPE), s0);
+        s1 = MULTIPLY_ADD((float16)block->score[t + 1], load_from_row(v, v1, column, p->v_dim, V_TYPE), s1);
+        s2 = MULTIPLY_ADD((float16)block->score[t + 2], load_from_row(v, v2, column, p->v_dim, V_TYPE), s2);
+        s3 = MULTIPLY_ADD((float16)block->score[t + 3], load_from_row(v, v3, column, p->v_dim, V_TYPE), s3);
+    }
+    for (int t = whole; t < block->count; ++t) {
+        const long v0 = row->v_base + block->key[t] * stride;
+        s0 = MULTIPLY_ADD((float16)block->score[t], load_from_row(v, v0, column, p->v_dim, V_TYPE), s0);
+    }
+    return (s0 + s1) + (s2 + s3);
+}
+
+static void attend(const attention_params *p, const row_view *row, input_buffer q, input_buffer k, input_buffer v,
+                   __global const uchar *mask, __global const uchar *bias, long begin, long end, int first_column,
+                   int columns, row_state *state)
+{
+    key_block block;
+    long next = begin;
+    while (next < end) {
+        gather_keys(p, row, mask, bias, &next, end, &block);
+        score_keys(p, row, q, k, &block);
+        if (block.count == 0) {
+            continue;
+        }
+        const float shrink = weigh_keys(&block, state);
+        for (int c = 0; c < columns; c += VECTOR) {
+            const float16 added = weighted_values(p, row, v, &block, first_column + c);
+            vstore16(MULTIPLY_ADD(vload16(0, state->o + c), (float16)shrink, added), 0, state->o + c);
+        }
+    }
+}
+
+/* Adds the sink to the denominator and returns the factor that normalises o; *lse is the logarithm of the denominator. */
+static float finish_sum(float maximum, float sum, bool has_sink, float sink, float *lse)
+{
+    const bool empty = maximum == -INFINITY && sum == 0.0f;
+    if (empty || !has_sink) {
+        *lse = empty ? (has_sink ? sink : -INFINITY) : maximum + log(sum);
+        return empty ? 0.0f : 1.0f / sum;
+    }
+    const float joint = fmax(maximum, sink);
+    const float shrink = exp(maximum - joint);
+    const float denominator = sum * shrink + exp(sink - joint);
+    *lse = joint + log(denominator);
+    return shrink / denominator;
+}
+
+static float load_sink(const attention_params *p, const row_view *row, __global const float *sinks)
+{
+    return p->features & USES_SINKS ? sinks[p->offsets[ATTENTION_SINKS] + row->h] : -INFINITY;
+}
+
+static void write_row(const attention_params *p, const row_view *row, __global uchar *o, const float *values,
+                      int first_column, int columns, float factor)
+{
+    for (int c = 0; c < columns; c += VECTOR) {
+        store_to_row(o, row->o_row, first_column + c, p->v_dim, p->o_type, vload16(0, values + c) * factor);
+    }
+}
+
+/* Partial states of row r (counted over batch, heads and rows) and chunk c, in the workspace:
+ * o [rows, chunks, v_dim], not normalised; then maximum and sum [rows, chunks, 2]. */
+static inline long partial_rows(const attention_params *p)
+{
+    return p->batch * p->q_heads * p->q_len;
+}
+
+static inline long partial_o(const attention_params *p, long row, long chunk)
+{
+    return p->partial_offset + (row * p->chunk_count + chunk) * p->v_dim;
+}
+
+static inline long partial_sums(const attention_params *p, long row, long chunk)
+{
+    return p->partial_offset + partial_rows(p) * p->chunk_count * p->v_dim + (row * p->chunk_count + chunk) * 2;
+}
+
+static void write_partial(const attention_params *p, __global float *partial, long row, long chunk,
+                          const row_state *state, int first_column, int columns)
+{
+    const long at = partial_o(p, row, chunk) + first_column;
+    for (int c = 0; c < columns; ++c) {
+        partial[at + c] = state->o[c];
+    }
+    if (first_column == 0) {
+        partial[partial_sums(p, row, chunk)] = state->maximum;
+        partial[partial_sums(p, row, chunk) + 1] = state->sum;
+    }
+}
+
+/* Splits a row's number, counted over [batch, q_heads, q_len]. */
+static inline void locate_row(const attention_params *p, long number, row_view *row)
+{
+    row->i = number % p->q_len;
+    row->h = number / p->q_len % p->q_heads;
+    row->b = number / p->q_len / p->q_heads;
+}
+
+/* Everything about row `number`; false where a packed sequence has no such row. */
+static bool view_row(const attention_params *p, long number, row_view *row, __global const float *bias_scale,
+                     __global const float *slopes, __global const int *q_lens, __global const int *kv_lens,
+                     __global const int *q_starts, __global const int *kv_starts, __global const int *offsets)
+{
+    locate_row(p, number, row);
+    view_query(p, row, q_lens, q_starts);
+    view_keys(p, row, kv_lens, kv_starts);
+    view_position(p, row, offsets);
+    view_visible_range(p, row);
+    view_score_terms(p, row, bias_scale, slopes);
+    return row->exists;
+}
+
+static void finish_row(const attention_params *p, const row_view *row, __global uchar *o, __global float *lse,
+                       __global const float *sinks, const row_state *state, int first_column, int columns)
+{
+    float row_lse;
+    const bool has_sink = (p->features & USES_SINKS) && row->i < row->q_len;
+    const float factor = finish_sum(state->maximum, state->sum, has_sink, load_sink(p, row, sinks), &row_lse);
+    write_row(p, row, o, state->o, first_column, columns, factor);
+    if ((p->features & USES_LSE) && first_column == 0) {
+        lse[row->lse_at] = row_lse;
+    }
+}
+
+/* Work-items are numbered (row, chunk, part of the columns), rows of one head next to each other, so that neighbours read
+ * the same keys: item = ((head * chunks + chunk) * parts + part) * q_len + i, with head counted over the batch. */
+__kernel void attention_portable(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
+{
+    const attention_params *p = &params;
+    const long parts = (p->v_dim + V_PART - 1) / V_PART;
+    const long items = p->batch * p->q_heads * p->chunk_count * parts * p->q_len;
+    for (long item = get_global_id(0); item < items; item += get_global_size(0)) {
+        const long i = item % p->q_len;
+        const int first_column = (int)(item / p->q_len % parts) * V_PART;
+        const long chunk = item / p->q_len / parts % p->chunk_count;
+        const long number = item / p->q_len / parts / p->chunk_count * p->q_len + i;
+        row_view row;
+        if (!view_row(p, number, &row, bias_scale, slopes, q_lens, kv_lens, q_starts, kv_starts, offsets)) {
+            continue;
+        }
+        const int columns = min(V_PART, p->v_dim - first_column);
+        row_state state;
+        state.maximum = -INFINITY;
+        state.sum = 0.0f;
+        for (int c = 0; c < columns; c += VECTOR) {
+            vstore16((float16)0.0f, 0, state.o + c);
+        }
+        const long begin = max(row.key_begin, chunk * p->kv_chunk);
+        const long end = row.i < row.q_len ? min(row.key_end, (chunk + 1) * p->kv_chunk) : begin;
+        attend(p, &row, q, k, v, mask, bias, begin, end, first_column, columns, &state);
+        if (p->chunk_count > 1) {
+            write_partial(p, partial, number, chunk, &state, first_column, columns);
+        } else {
+            finish_row(p, &row, o, lse, sinks, &state, first_column, columns);
+        }
+    }
+}
+
+/* Merges the chunks of a row, in order, VECTOR columns a work-item: with M = max_c m_c,
+ * o = sum_c exp(m_c - M) o_c / (sum_c exp(m_c - M) l_c + exp(sink - M)). */
+__kernel void attention_combine(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
+{
+    const attention_params *p = &params;
+    const long parts = (p->v_dim + VECTOR - 1) / VECTOR;
+    const long items = partial_rows(p) * parts;
+    for (long item = get_global_id(0); item < items; item += get_global_size(0)) {
+        const long number = item / parts;
+        const int first_column = (int)(item % parts) * VECTOR;
+        const int columns = min(VECTOR, p->v_dim - first_column);
+        row_view row;
+        if (!view_row(p, number, &row, bias_scale, slopes, q_lens, kv_lens, q_starts, kv_starts, offsets)) {
+            continue;
+        }
+        row_state state;
+        state.maximum = -INFINITY;
+        for (long chunk = 0; chunk < p->chunk_count; ++chunk) {
+            state.maximum = fmax(state.maximum, partial[partial_sums(p, number, chunk)]);
+        }
+        state.sum = 0.0f;
+        float16 o_sum = 0.0f;
+        for (long chunk = 0; chunk < p->chunk_count; ++chunk) {
+            const long sums = partial_sums(p, number, chunk);
+            /* Without any maximum, the sums are 0, or NaN, which must get through. */
+            const float factor = state.maximum == -INFINITY ? 1.0f : exp(partial[sums] - state.maximum);
+            state.sum = MULTIPLY_ADD(partial[sums + 1], factor, state.sum);
+            const float16 o_chunk = load_from_row((input_buffer)partial, partial_o(p, number, chunk), first_column,
+                                                  p->v_dim, TYPE_F32);
+            o_sum = MULTIPLY_ADD(o_chunk, (float16)factor, o_sum);
+        }
+        vstore16(o_sum, 0, state.o);
+        finish_row(p, &row, o, lse, sinks, &state, first_column, columns);
+    }
+}
+
+/* The score of key j after the steps that scores_kind asks for, -inf where hidden if that includes hiding. */
+static float score_to_show(const attention_params *p, const row_view *row, input_buffer q, input_buffer k,
+                           __global const uchar *mask, __global const uchar *bias, long j)
+{
+    const bool hides = p->scores_kind >= SCORES_BIASED;
+    if (hides && (row->i >= row->q_len || j < row->key_begin || j >= row->key_end || is_masked(p, row, mask, j))) {
+        return -INFINITY;
+    }
+    const float bias_ij = hides ? load_bias(p, row, bias, j) : 0.0f;
+    if (bias_ij == -INFINITY) {
+        return -INFINITY;
+    }
+    float score = scale_score(p, dot_product(p, row, q, k, j));
+    if (p->scores_kind >= SCORES_CAPPED) {
+        score = cap_score(p, score);
+    }
+    return hides ? add_bias(p, row, score, bias_ij, j) : score;
+}
+
+/* Sum of the exponentials of a row of scores that lie in memory, relative to their maximum. */
+static float sum_scores(__global const float *row_scores, long count, float maximum)
+{
+    float sum = 0.0f;
+    for (long begin = 0; begin < count; begin += KEY_BLOCK) {
+        float block = 0.0f;
+        for (long j = begin; j < min(count, begin + KEY_BLOCK); ++j) {
+            block += row_scores[j] == -INFINITY ? 0.0f : exp(row_scores[j] - maximum);
+        }
+        sum += block;
+    }
+    return sum;
+}
+
+static void scores_to_probabilities(const attention_params *p, const row_view *row, __global const float *sinks,
+                                    __global float *row_scores, long count)
+{
+    float maximum = -INFINITY;
+    for (long j = 0; j < count; ++j) {
+        maximum = fmax(maximum, row_scores[j]);
+    }
+    float row_lse;
+    const float sum = sum_scores(row_scores, count, maximum);
+    const float factor = finish_sum(maximum, sum, p->features & USES_SINKS, load_sink(p, row, sinks), &row_lse);
+    for (long j = 0; j < count; ++j) {
+        row_scores[j] = row_scores[j] == -INFINITY ? 0.0f : exp(row_scores[j] - maximum) * factor;
+    }
+}
+
+/* One work-item a row. Keys and rows that a packed sequence does not have are filled as hidden ones; before the bias,
+ * where hiding does not exist yet, they are 0. */
+__kernel void attention_scores(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
+{
+    const attention_params *p = &params;
+    const long rows = partial_rows(p);
+    for (long number = get_global_id(0); number < rows; number += get_global_size(0)) {
+        row_view row;
+        const bool exists =
+            view_row(p, number, &row, bias_scale, slopes, q_lens, kv_lens, q_starts, kv_starts, offsets);
+        __global float *row_scores = scores + tensor_row(p, ATTENTION_SCORES, row.b, row.h, row.i);
+        const bool hides = p->scores_kind >= SCORES_BIASED;
+        for (long j = 0; j < p->kv_len; ++j) {
+            const bool present = exists && j < row.keys_present;
+            row_scores[j] = present ? score_to_show(p, &row, q, k, mask, bias, j) : (hides ? -INFINITY : 0.0f);
+        }
+        if (p->scores_kind > SCORES_BIASED) {
+            scores_to_probabilities(p, &row, sinks, row_scores, p->kv_len);
+        }
+    }
+}
