@@ -38,8 +38,8 @@ typedef struct device_list {
     size_t platform_count; /* all, also those without devices */
 } device_list;
 
-/* Lists every device. Broken and empty platforms are skipped with a log line; so no device at all is success with count
- * 0. Release with device_list_clear, also after an error. */
+/* Lists every device. Broken and empty platforms are skipped with a log line; so no device at all is success with a
+ * count of 0. Release with device_list_clear, also after an error. */
 oclattn_status device_list_read(device_list *list, const logger *log, oclattn_error *error);
 void device_list_clear(device_list *list);
 
@@ -47,8 +47,8 @@ void device_list_clear(device_list *list);
 void device_caps_read(device_caps *caps, cl_device_id id);
 
 /* Finds the device that `spec` asks for (see oclattn_context_options.device). NULL: OCLATTN_DEVICE from the environment,
- * and without it the best there is. Aliases, unavailable devices and those without a compiler are passed over. Failing,
- * it says what to install, or lists the devices that exist. */
+ * and without it the best there is. Aliases, unavailable devices, those without a compiler and those older than OpenCL
+ * 1.2 are passed over. Failing, it says what to install, or lists the devices that exist. */
 oclattn_status device_choose(const device_list *list, const char *spec, const logger *log, size_t *index,
                              oclattn_error *error);
 
