@@ -1,0 +1,176 @@
+#!/bin/bash
+# Every test on every OpenCL device there is.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+out=$root/build-test
+logs=$out/logs
+# shellcheck source=tools/lib/common.sh
+. "$root/tools/lib/common.sh"
+# shellcheck source=tools/lib/steps.sh
+. "$root/tools/lib/steps.sh"
+# shellcheck source=tools/lib/intel.sh
+. "$root/tools/lib/intel.sh"
+
+usage() {
+    cat <<'END'
+Usage: tools/test.sh [--long] [--hosts] [--device SPEC]
+
+Installs the Debian packages that are missing (as root, or through sudo) and Intel's OpenCL runtime for CPUs (into a
+private virtual environment), builds the library with gcc, with clang, and with sanitizers, and runs every test on every
+OpenCL device: PoCL, Intel's runtime, and those of the drivers that the system has. About 20 minutes on two cores.
+
+  --long          larger sweeps and valgrind besides; takes hours
+  --hosts         the tests inside the frameworks that plugins serve, besides
+  --device SPEC   this device only: "gpu", "cpu", "P:D", or a part of a name
+
+Exit code 0: all passed. What was not run is listed as SKIP, with the reason. With CI=true in the environment, warnings
+are errors in every build. The runtime is kept in $OCLATTN_TEST_CACHE, else in oclattn/test in the user's cache folder.
+END
+}
+
+long=0 hosts=0 only_device=
+while [ $# -gt 0 ]; do
+    case $1 in
+        --long) long=1 ;;
+        --hosts) hosts=1 ;;
+        --device)
+            [ $# -ge 2 ] || die "--device needs a value"
+            only_device=$2
+            shift
+            ;;
+        -h | --help)
+            usage
+            exit 0
+            ;;
+        *) die "unknown option $1; see --help" ;;
+    esac
+    shift
+done
+werror=OFF
+[ "${CI:-}" = true ] && werror=ON
+cache=${OCLATTN_TEST_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/oclattn/test}
+
+# ---- what the tests stand on --------------------------------------------------------------------------------------
+
+prepare() {
+    mkdir -p "$out"
+    rm -rf "$logs"
+    mkdir -p "$logs"
+    say "== Packages"
+    install_packages build test
+    say "== Intel's OpenCL runtime"
+    if [ "$(uname -m)" != x86_64 ]; then
+        skip "Intel's OpenCL runtime" "it is for x86-64 only, and this is $(uname -m)"
+    else
+        step "Intel's OpenCL runtime in $cache/intel" install_intel_runtime "$cache/intel" || true
+    fi
+    write_vendors "$out/vendors" "$cache/intel"
+    export OCL_ICD_VENDORS=$out/vendors
+    # Compiled kernels stay in the tree, so that a run neither reads nor fills the user's caches.
+    export OCLATTN_CACHE_DIR=$out/kernel-cache POCL_CACHE_DIR=$out/pocl-cache
+    unset OCLATTN_DEVICE OCLATTN_KERNEL_DIR OPENCL_LAYERS
+}
+
+build_all() {
+    say "== Builds"
+    step "build with gcc" build_tree "$out/gcc" -DOCLATTN_WERROR=$werror || { finish; exit 1; }
+    step "build with clang 14, warnings as errors" build_tree "$out/clang" \
+        -DCMAKE_C_COMPILER=clang-14 -DCMAKE_CXX_COMPILER=clang++-14 -DOCLATTN_WERROR=ON || true
+    step "build with ASan and UBSan" build_tree "$out/asan" -DOCLATTN_WERROR=$werror \
+        -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOCLATTN_SANITIZE=address,undefined || true
+}
+
+# Fills `devices` (their "P:D") and `names` (what people call them).
+find_devices() {
+    local spec name
+    devices=() names=()
+    while IFS=$'\t' read -r spec name; do
+        devices+=("$spec") names+=("$name")
+    done < <("$out/gcc/bin/list_devices")
+    if [ -n "$only_device" ]; then
+        devices=("$only_device") names=("$only_device")
+    fi
+    [ ${#devices[@]} -gt 0 ] || die "there is no OpenCL device; PoCL (Debian's pocl-opencl-icd) gives one on any CPU"
+    say "== Devices"
+    local i
+    for i in "${!devices[@]}"; do
+        say "   ${devices[i]}  ${names[i]}"
+    done
+}
+
+# ---- the checks ---------------------------------------------------------------------------------------------------
+
+on_every_device() {
+    local i
+    for i in "${!devices[@]}"; do
+        OCLATTN_DEVICE=${devices[i]} OCLATTN_TEST_ARGS=$([ $long = 0 ] || printf -- --long) \
+            suite "tests on ${names[i]}" --test-dir "$out/gcc" -L device -j 2
+    done
+}
+
+# The kernels again on devices that claim less, through the layer in tests/layer.
+with_limits() {
+    local i
+    for i in "${!devices[@]}"; do
+        OCLATTN_DEVICE=${devices[i]} suite "narrow devices, on ${names[i]}" --test-dir "$out/gcc" -L limits -j 2
+    done
+}
+
+# Intel's runtime compiles for the vector width it is told, which changes the code of every kernel.
+with_other_vectors() {
+    local i target
+    for i in "${!devices[@]}"; do
+        case ${names[i]} in
+            *Intel*OpenCL*) ;;
+            *) continue ;;
+        esac
+        for target in corei7 core-avx2; do
+            CL_CONFIG_CPU_TARGET_ARCH=$target OCLATTN_DEVICE=${devices[i]} OCLATTN_CACHE_DIR=$out/kernel-cache-$target \
+                suite "code for $target, on ${names[i]}" --test-dir "$out/gcc" -R '^(test_cases|test_ops)$' -j 2
+        done
+    done
+}
+
+with_sanitizers() {
+    local i
+    [ -e "$out/asan/bin/list_devices" ] || return 0
+    export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1
+    export LSAN_OPTIONS=suppressions=$root/tests/suppressions/lsan.supp:print_suppressions=0
+    export UBSAN_OPTIONS=print_stacktrace=1
+    suite "sanitized tests of the host code" --test-dir "$out/asan" -L host -j 2
+    for i in "${!devices[@]}"; do
+        OCLATTN_DEVICE=${devices[i]} OCLATTN_TEST_ARGS="--count 400" \
+            suite "sanitized tests on ${names[i]}" --test-dir "$out/asan" -L device -LE counted -j 2
+    done
+    unset ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS
+}
+
+under_valgrind() {
+    local i program
+    for i in "${!devices[@]}"; do
+        for program in test_ops test_mha test_cases; do
+            step "valgrind: $program on ${names[i]}" "$root/tests/valgrind/run.sh" \
+                "$out/gcc/bin/$program" --device "${devices[i]}" || true
+        done
+    done
+}
+
+prepare
+build_all
+find_devices
+say "== Tests"
+suite "tests of the host code" --test-dir "$out/gcc" -L host -j 2
+on_every_device
+with_limits
+with_other_vectors
+step "kernels under oclgrind: races and bounds" "$root/tests/oclgrind/run.sh" "$out/gcc/bin" || true
+with_sanitizers
+if [ $long = 1 ]; then
+    under_valgrind
+else
+    skip "valgrind, sweeps of 100,000 problems" "they run with --long"
+fi
+if [ $hosts = 1 ]; then
+    skip "tests inside host frameworks" "no plugins yet, so there are no host tests yet"
+fi
+finish
