@@ -46,7 +46,7 @@ void device_list_clear(device_list *list);
 /* Reads the capabilities of one device; platform strings come from its CL_DEVICE_PLATFORM. */
 void device_caps_read(device_caps *caps, cl_device_id id);
 
-/* Finds the device that `spec` asks for (see oclattn_context_options.device). NULL: OCLATTN_DEVICE from the environment,
+/* Finds the device that `spec` asks for (see oclattn_context_options.device). NULL: OCLATTN_DEVICE of the environment,
  * and without it the best there is. Aliases, unavailable devices, those without a compiler and those older than OpenCL
  * 1.2 are passed over. Failing, it says what to install, or lists the devices that exist. */
 oclattn_status device_choose(const device_list *list, const char *spec, const logger *log, size_t *index,

@@ -1,0 +1,80 @@
+/* An OpenCL layer for tests: it counts objects, makes a device look like another one, and makes calls fail.
+ *
+ *     OPENCL_LAYERS=.../liboclattn_test_layer.so  program
+ *
+ * The ICD loader puts it between the program and the drivers. Without the variables below it only counts. They are read
+ * at every call, so a test can also set them with setenv while it runs. BYTES, N and CODE are decimal or 0x hexadecimal.
+ *
+ * Counting
+ *   OCLATTN_LAYER_REPORT=FILE         at exit, and at every release after that, FILE is written anew: a line
+ *                                     "kernels created N retained N released N" per kind of object, and at last
+ *                                     "balanced" or "unbalanced: KINDS". "%p" in the name becomes the process id.
+ *                                     run_counted.sh runs a program so and fails where something is left over.
+ *   Kinds: devices (retained ones), contexts, queues, buffers (also images), programs, kernels, events (handed out by
+ *   any enqueue), mappings (map and unmap).
+ *
+ * Devices that look different. OCLATTN_LAYER_ON=TEXT restricts what follows to platforms whose real name holds TEXT.
+ *   OCLATTN_LAYER_MAX_WORK_GROUP=N    CL_DEVICE_MAX_WORK_GROUP_SIZE and the limit of every kernel; larger launches fail
+ *   OCLATTN_LAYER_KERNEL_WORK_GROUP=N the limit of every kernel alone
+ *   OCLATTN_LAYER_MAX_WORK_ITEMS=A,B,C  CL_DEVICE_MAX_WORK_ITEM_SIZES; larger launches fail
+ *   OCLATTN_LAYER_LOCAL_MEMORY=BYTES  CL_DEVICE_LOCAL_MEM_SIZE; kernels that use more fail
+ *   OCLATTN_LAYER_MAX_ALLOCATION=BYTES  CL_DEVICE_MAX_MEM_ALLOC_SIZE; larger buffers fail
+ *   OCLATTN_LAYER_HIDE_EXTENSIONS=A,B what is left out of CL_DEVICE_EXTENSIONS; cl_khr_subgroups also hides core ones
+ *   OCLATTN_LAYER_DEVICE_TYPE=N       2: CPU, 4: GPU, 8: accelerator
+ *   OCLATTN_LAYER_UNIFIED_MEMORY, _AVAILABLE, _COMPILER_AVAILABLE, _COMPUTE_UNITS, _GLOBAL_MEMORY=N
+ *   OCLATTN_LAYER_DEVICE_NAME, _VENDOR, _DRIVER_VERSION, _DEVICE_VERSION, _C_VERSION, _PLATFORM_NAME,
+ *   _PLATFORM_VERSION=TEXT            a DEVICE_VERSION of "OpenCL 1..." also refuses every query that came after 1.2
+ *   OCLATTN_LAYER_UNTERMINATED=1      these texts lack their final 0
+ *   OCLATTN_LAYER_FAIL_QUERIES=LIST   device queries, hexadecimal, "105B,1060-1065", that fail with CL_INVALID_VALUE
+ *   OCLATTN_LAYER_EMPTY_QUERIES=LIST  device queries that succeed and return nothing
+ *   Always: a launch whose global size is no multiple of its local size fails, as in OpenCL 1.2.
+ *
+ * Platforms
+ *   OCLATTN_LAYER_NO_PLATFORMS=1      clGetPlatformIDs finds none (-1001)
+ *   OCLATTN_LAYER_TWICE=1             every platform is listed twice
+ *   OCLATTN_LAYER_NO_DEVICES=TEXT     platforms whose real name holds TEXT have no devices
+ *   OCLATTN_LAYER_BROKEN=TEXT         clGetDeviceIDs fails there with CL_OUT_OF_HOST_MEMORY
+ *
+ * Failing calls
+ *   OCLATTN_LAYER_FAIL=NAME:N:CODE    the Nth call of NAME from now on fails with CODE, "NAME:N+:CODE" that one and all
+ *                                     after it. NAME "any": every call that creates, enqueues, builds, sets an argument,
+ *                                     flushes or waits. Setting another value starts the count anew.
+ *   OCLATTN_LAYER_BUILD_LOG=TEXT      what clGetProgramBuildInfo gives as the compiler's log
+ */
+#ifndef OCLATTN_TESTS_LAYER_H
+#define OCLATTN_TESTS_LAYER_H
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A function of the layer in this process; NULL where the layer is not loaded. */
+static inline void *layer_symbol(const char *name) {
+    const char *path = getenv("OPENCL_LAYERS");
+    void *layer = path != NULL ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    void *symbol = layer != NULL ? dlsym(layer, name) : NULL;
+    if (layer != NULL) {
+        dlclose(layer);
+    }
+    return symbol;
+}
+
+/* How many objects are alive in this process, all kinds together; -1 without the layer. */
+static inline long layer_live_objects(void) {
+    void *symbol = layer_symbol("oclattn_layer_live_objects");
+    long (*live_objects)(void) = NULL;
+    *(void **)&live_objects = symbol;
+    return live_objects != NULL ? live_objects() : -1;
+}
+
+/* Writes the report as it stands. */
+static inline void layer_print_report(FILE *file) {
+    void *symbol = layer_symbol("oclattn_layer_print_report");
+    void (*print_report)(FILE *) = NULL;
+    *(void **)&print_report = symbol;
+    if (print_report != NULL) {
+        print_report(file);
+    }
+}
+
+#endif

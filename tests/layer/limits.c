@@ -1,0 +1,112 @@
+/* What a smaller device would refuse. */
+#include "parts.h"
+
+#include <stdlib.h>
+
+static cl_device_id device_of_context(cl_context context) {
+    cl_device_id devices[64] = {NULL};
+    target->clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof(devices), devices, NULL);
+    return devices[0];
+}
+
+static cl_device_id device_of_kernel(cl_kernel kernel) {
+    cl_context context = NULL;
+    target->clGetKernelInfo(kernel, CL_KERNEL_CONTEXT, sizeof(context), &context, NULL);
+    return context != NULL ? device_of_context(context) : NULL;
+}
+
+static cl_device_id device_of_queue(cl_command_queue queue) {
+    cl_device_id device = NULL;
+    target->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, NULL);
+    return device;
+}
+
+/* False: there is no such limit on this device. */
+static bool limit_of(cl_device_id device, const char *name, unsigned long long *limit) {
+    return device != NULL && device_is_changed(device) && number_setting(name, limit);
+}
+
+cl_int limit_buffer(cl_context context, size_t size) {
+    unsigned long long limit = 0;
+    if (setting("MAX_ALLOCATION") == NULL) {
+        return CL_SUCCESS;
+    }
+    return limit_of(device_of_context(context), "MAX_ALLOCATION", &limit) && size > limit ? CL_INVALID_BUFFER_SIZE
+                                                                                          : CL_SUCCESS;
+}
+
+/* An argument without a value is local memory, or a NULL buffer, which has the size of a handle. */
+cl_int limit_argument(cl_kernel kernel, size_t size, const void *value) {
+    unsigned long long limit = 0;
+    if (value != NULL || size <= sizeof(cl_mem) || setting("LOCAL_MEMORY") == NULL) {
+        return CL_SUCCESS;
+    }
+    return limit_of(device_of_kernel(kernel), "LOCAL_MEMORY", &limit) && size > limit ? CL_INVALID_ARG_SIZE
+                                                                                      : CL_SUCCESS;
+}
+
+static cl_int limit_group(cl_device_id device, cl_uint dimensions, const size_t *local) {
+    unsigned long long limit = 0;
+    size_t items = 1;
+    for (cl_uint i = 0; i < dimensions; i++) {
+        items *= local[i];
+    }
+    if (limit_of(device, "MAX_WORK_GROUP", &limit) && items > limit) {
+        return CL_INVALID_WORK_GROUP_SIZE;
+    }
+    if (limit_of(device, "KERNEL_WORK_GROUP", &limit) && items > limit) {
+        return CL_INVALID_WORK_GROUP_SIZE;
+    }
+    return CL_SUCCESS;
+}
+
+static cl_int limit_items(cl_device_id device, cl_uint dimensions, const size_t *local) {
+    const char *text = setting("MAX_WORK_ITEMS");
+    if (text == NULL || !device_is_changed(device)) {
+        return CL_SUCCESS;
+    }
+    for (cl_uint i = 0; i < dimensions; i++) {
+        char *end = NULL;
+        if (local[i] > strtoull(text, &end, 0)) {
+            return CL_INVALID_WORK_ITEM_SIZE;
+        }
+        text = *end == ',' ? end + 1 : end;
+    }
+    return CL_SUCCESS;
+}
+
+static cl_int limit_local_memory(cl_device_id device, cl_kernel kernel) {
+    unsigned long long limit = 0;
+    cl_ulong used = 0;
+    if (!limit_of(device, "LOCAL_MEMORY", &limit)) {
+        return CL_SUCCESS;
+    }
+    target->clGetKernelWorkGroupInfo(kernel, device, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(used), &used, NULL);
+    return used > limit ? CL_OUT_OF_RESOURCES : CL_SUCCESS;
+}
+
+static bool is_uniform(cl_uint dimensions, const size_t *global, const size_t *local) {
+    for (cl_uint i = 0; i < dimensions; i++) {
+        if (local[i] == 0 || global[i] % local[i] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+cl_int limit_launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *global,
+                    const size_t *local) {
+    const cl_device_id device = device_of_queue(queue);
+    if (device == NULL || global == NULL) {
+        return CL_SUCCESS;
+    }
+    cl_int code = limit_local_memory(device, kernel);
+    if (code != CL_SUCCESS || local == NULL) {
+        return code;
+    }
+    if (!is_uniform(dimensions, global, local)) {
+        return CL_INVALID_WORK_GROUP_SIZE;
+    }
+    code = limit_items(device, dimensions, local);
+    return code != CL_SUCCESS ? code : limit_group(device, dimensions, local);
+}
