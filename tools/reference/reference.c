@@ -324,8 +324,8 @@ static double storage_tolerance(oclattn_type type, double expected) {
 }
 
 /* A sum of n terms in f32 errs by n roundings at worst, sqrt(n) of them in practice because their signs are random;
- * twice that is five standard deviations. The constant covers the scale, the cap (tanh: 5 ulp), the bias, the slope and the
- * exponential's 3 ulp. An f16 accumulator would err by 2^-11, thousands of times more. */
+ * twice that is five standard deviations. The constant covers the scale, the cap (tanh: 5 ulp), the bias, the slope and
+ * the exponential's 3 ulp. An f16 accumulator would err by 2^-11, thousands of times more. */
 double reference_score_tolerance(int64_t head_dim, double score_max) {
     return unit_roundoff * (8 + 2 * sqrt((double)head_dim)) * (1 + score_max);
 }
