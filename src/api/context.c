@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "../program/context.h"
+#include "../program/process.h"
 
 void oclattn_context_options_init(oclattn_context_options *options) {
     if (options) {
@@ -30,7 +31,7 @@ static oclattn_status check_options(const oclattn_context_options *options, ocla
     return OCLATTN_OK;
 }
 
-/* Copies the caller's options, or the defaults, after checking them; and clears *context. */
+/* Copies the caller's options, or the defaults, after checking them and the process; clears *context. */
 static oclattn_status begin(const oclattn_context_options *given, oclattn_context **context,
                             oclattn_context_options *options, logger *log, oclattn_error *error) {
     if (!context) {
@@ -42,6 +43,7 @@ static oclattn_status begin(const oclattn_context_options *given, oclattn_contex
         RETURN_IF_ERROR(check_options(given, error));
         *options = *given;
     }
+    RETURN_IF_ERROR(process_check(error));
     *log = (logger){.write = options->log, .user = options->log_user, .level = options->log_level};
     return OCLATTN_OK;
 }

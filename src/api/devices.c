@@ -3,6 +3,7 @@
 
 #include "../device/device.h"
 #include "../program/context.h"
+#include "../program/process.h"
 
 void oclattn_device_info_init(oclattn_device_info *info) {
     if (info == NULL) {
@@ -85,6 +86,7 @@ oclattn_status oclattn_devices_list(oclattn_device_info *infos, size_t capacity,
                                     oclattn_error *error) {
     RETURN_IF_ERROR(check_list_arguments(infos, capacity, count, error));
     *count = 0;
+    RETURN_IF_ERROR(process_check(error));
     device_list list;
     const oclattn_status status = device_list_read(&list, NULL, error);
     if (status == OCLATTN_OK) {

@@ -72,5 +72,5 @@ oclattn_status context_check_process(const oclattn_context *context, oclattn_err
         return OCLATTN_OK;
     }
     return error_set(error, OCLATTN_OPENCL_ERROR, "this context was made before fork(): OpenCL drivers do not work in the "
-                     "child of a process that used them; make a context in a child that was forked before first use");
+                     "child of a process that used them; fork before the first use, or start a new program");
 }
