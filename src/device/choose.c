@@ -158,16 +158,18 @@ static bool find_best(const device_list *list, const wish *wanted, size_t *index
     return best_fit > 0;
 }
 
+#define LIST_GOES_ON "; ..."
+
 typedef struct text_buffer {
     char text[1536];
     size_t length;
 } text_buffer;
 
-/* False: it did not fit, and the buffer is as before. */
+/* False: it did not fit, and the buffer is as before. Room for LIST_GOES_ON is kept. */
 static bool append(text_buffer *buffer, const char *format, ...) PRINTF_LIKE(2, 3);
 
 static bool append(text_buffer *buffer, const char *format, ...) {
-    const size_t space = sizeof(buffer->text) - buffer->length;
+    const size_t space = sizeof(buffer->text) - sizeof(LIST_GOES_ON) - buffer->length;
     va_list args;
     va_start(args, format);
     const int length = vsnprintf(buffer->text + buffer->length, space, format, args);
@@ -187,7 +189,7 @@ static void describe_list(text_buffer *buffer, const device_list *list) {
                                  record->device_index, record->caps.name, record->caps.platform_name,
                                  trouble != NULL ? ", " : "", trouble != NULL ? trouble : "");
         if (!fits) {
-            append(buffer, "; ...");
+            memcpy(buffer->text + buffer->length, LIST_GOES_ON, sizeof(LIST_GOES_ON));
             return;
         }
     }

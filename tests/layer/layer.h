@@ -3,7 +3,8 @@
  *     OPENCL_LAYERS=.../liboclattn_test_layer.so  program
  *
  * The ICD loader puts it between the program and the drivers. Without the variables below it only counts. They are read
- * at every call, so a test can also set them with setenv while it runs. BYTES, N and CODE are decimal or 0x hexadecimal.
+ * at every call, so a test can also set them with setenv while it runs. BYTES and N are decimal or 0x hexadecimal, CODE is
+ * decimal.
  *
  * Counting
  *   OCLATTN_LAYER_REPORT=FILE         at exit, and at every release after that, FILE is written anew: a line
@@ -37,8 +38,8 @@
  *
  * Failing calls
  *   OCLATTN_LAYER_FAIL=NAME:N:CODE    the Nth call of NAME from now on fails with CODE, "NAME:N+:CODE" that one and all
- *                                     after it. NAME "any": every call that creates, enqueues, builds, sets an argument,
- *                                     flushes or waits. Setting another value starts the count anew.
+ *                                     after it. NAME "any": every call that creates, enqueues, builds, sets an
+ *                                     argument, flushes or waits. Another value starts the count anew.
  *   OCLATTN_LAYER_BUILD_LOG=TEXT      what clGetProgramBuildInfo gives as the compiler's log
  */
 #ifndef OCLATTN_TESTS_LAYER_H
