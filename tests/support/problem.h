@@ -46,6 +46,10 @@ bool problem_check(problem *p, char message[PROBLEM_MESSAGE_SIZE]);
 /* Run and check; fails the test with a message. */
 void assert_problem(problem *p);
 
+/* Runs and compares o with given values. */
+void assert_result(problem *p, const double *expected);
+void assert_result_all(problem *p, double expected);
+
 /* Fails the test unless the elements of o are these, within 1e-6 max(1, |expected|) and half a step of o's type. */
 void assert_o(const problem *p, const double *expected);
 void assert_o_all(const problem *p, double expected);

@@ -343,3 +343,15 @@ void assert_o_all(const problem *p, double expected) {
     }
     free(got);
 }
+
+void assert_result(problem *p, const double *expected) {
+    oclattn_error error;
+    assert_ok(problem_run(p, &error), &error);
+    assert_o(p, expected);
+}
+
+void assert_result_all(problem *p, double expected) {
+    oclattn_error error;
+    assert_ok(problem_run(p, &error), &error);
+    assert_o_all(p, expected);
+}
