@@ -1,5 +1,5 @@
-/* Listing devices, what they say of themselves, and choosing one: on made-up records and on the devices of this machine.
- * Stranger machines are in test_layer.c. */
+/* Listing devices, what they say of themselves, and choosing one: on made-up records and on the devices of this
+ * machine. Stranger machines are in test_layer.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -111,9 +111,10 @@ static void test_best_device_is_chosen(void **state) {
 }
 
 static void test_a_device_is_asked_for(void **state) {
-    device_record records[] = {device(0, 0, "EPYC", CL_DEVICE_TYPE_CPU), device(1, 0, "RTX 4070 Ti", CL_DEVICE_TYPE_GPU),
-                               device(1, 1, "RTX 4070", CL_DEVICE_TYPE_GPU), device(12, 0, "EPYC", CL_DEVICE_TYPE_CPU),
-                               device(13, 0, "DSP", CL_DEVICE_TYPE_ACCELERATOR)};
+    device_record records[] = {
+        device(0, 0, "EPYC", CL_DEVICE_TYPE_CPU),    device(1, 0, "RTX 4070 Ti", CL_DEVICE_TYPE_GPU),
+        device(1, 1, "RTX 4070", CL_DEVICE_TYPE_GPU), device(12, 0, "EPYC", CL_DEVICE_TYPE_CPU),
+        device(13, 0, "DSP", CL_DEVICE_TYPE_ACCELERATOR)};
     static const struct {
         const char *spec;
         size_t index;

@@ -3,8 +3,8 @@
  *     OPENCL_LAYERS=.../liboclattn_test_layer.so  program
  *
  * The ICD loader puts it between the program and the drivers. Without the variables below it only counts. They are read
- * at every call, so a test can also set them with setenv while it runs. BYTES and N are decimal or 0x hexadecimal, CODE is
- * decimal.
+ * at every call, so a test can also set them with setenv while it runs. BYTES and N are decimal or 0x hexadecimal, CODE
+ * is decimal.
  *
  * Counting
  *   OCLATTN_LAYER_REPORT=FILE         at exit, and at every release after that, FILE is written anew: a line
