@@ -126,7 +126,7 @@ with_other_vectors() {
         esac
         for target in corei7 core-avx2; do
             CL_CONFIG_CPU_TARGET_ARCH=$target OCLATTN_DEVICE=${devices[i]} OCLATTN_CACHE_DIR=$out/kernel-cache-$target \
-                suite "code for $target, on ${names[i]}" --test-dir "$out/gcc" -R '^(test_cases|test_ops)$' -j 2
+                suite "code for $target, on ${names[i]}" --test-dir "$out/gcc" -R '^test_(cases|case_shapes|ops|projection|mha)$' -j 2
         done
     done
 }
@@ -148,7 +148,7 @@ with_sanitizers() {
 under_valgrind() {
     local i program
     for i in "${!devices[@]}"; do
-        for program in test_ops test_mha test_cases; do
+        for program in test_ops test_projection test_mha test_cases test_case_shapes; do
             step "valgrind: $program on ${names[i]}" "$root/tests/valgrind/run.sh" \
                 "$out/gcc/bin/$program" --device "${devices[i]}" || true
         done
