@@ -1,0 +1,301 @@
+/* Attention: variants, plans, launches. */
+#include <stdio.h>
+
+#include "../plan/variant.h"
+#include "attention_problem.h"
+#include "check.h"
+#include "ops.h"
+
+typedef struct attention_plan {
+    oclattn_plan base;
+    attention_problem problem;
+    const variant *chosen;
+    const tuning *tuned;
+    int64_t kv_chunk; /* keys of a part; 0: not split */
+    text refusals;
+    planned_kernel attend, combine, show; /* combine only if keys are split, show only for scores */
+} attention_plan;
+
+static void clear(oclattn_plan *plan) {
+    attention_plan *self = (attention_plan *)plan;
+    planned_kernel_clear(&self->attend);
+    planned_kernel_clear(&self->combine);
+    planned_kernel_clear(&self->show);
+    text_clear(&self->refusals);
+}
+
+static oclattn_status choose_variant(attention_plan *self, oclattn_error *error) {
+    const char *wanted = self->problem.desc.variant;
+    size_t cursor = 0;
+    self->tuned = tuning_find(&self->base.context->caps);
+    self->chosen =
+        variant_next(PLAN_ATTENTION, self->base.context, self->tuned, wanted, &cursor, &self->refusals);
+    if (self->chosen == NULL) {
+        return variant_none(PLAN_ATTENTION, wanted, &self->refusals, error);
+    }
+    self->base.variant = self->chosen->name;
+    return OCLATTN_OK;
+}
+
+/* The chunk's size follows from the lengths of the plan, never from the batch. */
+static void settle_chunks(attention_plan *self) {
+    const oclattn_attention_desc *desc = &self->problem.desc;
+    const int64_t by_table = desc->q_len <= FEW_ROWS ? self->tuned->few_rows_chunk : 0;
+    const int64_t chunk = desc->kv_chunk > 0 ? desc->kv_chunk : by_table;
+    self->kv_chunk = chunk < desc->kv_len ? chunk : 0;
+}
+
+static int64_t chunk_count(const attention_plan *self, int64_t kv_len) {
+    return self->kv_chunk == 0 || kv_len <= self->kv_chunk ? 1 : (kv_len - 1) / self->kv_chunk + 1;
+}
+
+/* Partial results, one for each row and chunk: v_dim sums, the maximum and the denominator. */
+static oclattn_status settle_workspace(attention_plan *self, oclattn_error *error) {
+    const int64_t chunks = chunk_count(self, self->problem.desc.kv_len);
+    if (chunks == 1) {
+        return OCLATTN_OK;
+    }
+    const int64_t states = multiply_sizes(attention_rows(&self->problem), chunks);
+    const int64_t bytes = multiply_sizes(states, (self->problem.desc.v_dim + 2) * (int64_t)sizeof(float));
+    RETURN_IF_ERROR(check_allocation(&self->base.context->caps, "the workspace (partial results of kv_chunk)",
+                                     (uint64_t)bytes, error));
+    self->base.workspace_bytes = (size_t)bytes;
+    return OCLATTN_OK;
+}
+
+static oclattn_status check_allocations(const attention_plan *self, oclattn_error *error) {
+    for (int t = 0; t < ATTENTION_TENSORS; ++t) {
+        RETURN_IF_ERROR(check_tensor_allocation(&self->base.context->caps, &self->problem.specs[t], error));
+    }
+    return OCLATTN_OK;
+}
+
+static oclattn_status resolve(attention_plan *self, const oclattn_attention_desc *desc, oclattn_error *error) {
+    RETURN_IF_ERROR(attention_problem_make(desc, &self->problem, error));
+    RETURN_IF_ERROR(choose_variant(self, error));
+    RETURN_IF_ERROR(check_allocations(self, error));
+    settle_chunks(self);
+    return settle_workspace(self, error);
+}
+
+static oclattn_status make_kernels(attention_plan *self, oclattn_error *error) {
+    static const char file[] = "attention_portable.cl";
+    const oclattn_attention_desc *desc = &self->problem.desc;
+    oclattn_context *context = self->base.context;
+    const size_t local = (size_t)self->tuned->local_size;
+    char options[128];
+    snprintf(options, sizeof(options), "-DK_TYPE=%d -DV_TYPE=%d -DKEY_BLOCK=%d -DV_PART=%d", (int)desc->k_type,
+             (int)desc->v_type, self->tuned->key_block, self->tuned->v_part);
+    RETURN_IF_ERROR(
+        planned_kernel_make(context, file, options, "attention_portable", local, &self->attend, error));
+    if (chunk_count(self, desc->kv_len) > 1) {
+        RETURN_IF_ERROR(
+            planned_kernel_make(context, file, options, "attention_combine", local, &self->combine, error));
+    }
+    if (desc->scores_kind != OCLATTN_SCORES_NONE) {
+        RETURN_IF_ERROR(planned_kernel_make(context, file, options, "attention_scores", local, &self->show, error));
+    }
+    return OCLATTN_OK;
+}
+
+oclattn_status attention_plan_make(oclattn_context *context, const oclattn_attention_desc *desc, oclattn_plan **plan,
+                                   oclattn_error *error) {
+    oclattn_plan *made = NULL;
+    RETURN_IF_ERROR(plan_new(sizeof(attention_plan), PLAN_ATTENTION, context, clear, &made, error));
+    attention_plan *self = (attention_plan *)made;
+    oclattn_status status = resolve(self, desc, error);
+    if (status == OCLATTN_OK && plan != NULL) {
+        status = make_kernels(self, error);
+        attention_describe(made, "", &made->description);
+        status = status == OCLATTN_OK ? plan_check_description(made, error) : status;
+    }
+    return plan_hand_over(made, status, plan);
+}
+
+const tensor_spec *attention_specs(const oclattn_plan *plan) {
+    return ((const attention_plan *)plan)->problem.specs;
+}
+
+static void describe_features(const oclattn_attention_desc *desc, text *lines) {
+    static const struct {
+        uint32_t flag;
+        const char *name;
+    } names[] = {{OCLATTN_CAUSAL, "causal"},         {OCLATTN_MASK, "mask"},         {OCLATTN_BIAS, "bias"},
+                 {OCLATTN_BIAS_SCALE, "bias scale"}, {OCLATTN_ALIBI, "ALiBi"},       {OCLATTN_SINKS, "sinks"},
+                 {OCLATTN_Q_LENS, "q_lens"},         {OCLATTN_KV_LENS, "kv_lens"},   {OCLATTN_Q_STARTS, "packed queries"},
+                 {OCLATTN_KV_STARTS, "packed keys"}, {OCLATTN_RUNTIME_LENGTHS, "run-time lengths"}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
+        if (desc->score.flags & names[i].flag) {
+            text_format(lines, ", %s", names[i].name);
+        }
+    }
+    if (desc->score.window_left >= 0 || desc->score.window_right >= 0) {
+        text_format(lines, ", window %lld,%lld", (long long)desc->score.window_left,
+                    (long long)desc->score.window_right);
+    }
+    if (desc->score.softcap > 0.0f) {
+        text_format(lines, ", softcap %g", (double)desc->score.softcap);
+    }
+}
+
+void attention_describe(const oclattn_plan *plan, const char *indent, text *lines) {
+    const attention_plan *self = (const attention_plan *)plan;
+    const oclattn_attention_desc *desc = &self->problem.desc;
+    attention_params params;
+    attention_problem_params(&self->problem, &params);
+    text_format(lines, "%sattention: q [%lld, %lld, %lld, %lld] %s, k [%lld, %lld, %lld, %lld] %s, v [.., %lld] %s",
+                indent, (long long)desc->batch, (long long)desc->q_heads, (long long)desc->q_len,
+                (long long)desc->head_dim, type_name(desc->q_type), (long long)desc->batch, (long long)desc->kv_heads,
+                (long long)desc->kv_len, (long long)desc->head_dim, type_name(desc->k_type), (long long)desc->v_dim,
+                type_name(desc->v_type));
+    text_format(lines, " -> o [%lld, %lld, %lld, %lld] %s\n", (long long)desc->batch, (long long)desc->q_heads,
+                (long long)desc->q_len, (long long)desc->v_dim, type_name(desc->o_type));
+    text_format(lines, "%s  softmax(%g * q k^T) v", indent, (double)params.scale);
+    describe_features(desc, lines);
+    text_format(lines, "\n%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
+    variant_describe_refusals(&self->refusals, indent, lines);
+    text_format(lines, "%s  tiles (%s): %d keys a block, %d columns of v a work-item, work-groups of %zu\n", indent,
+                self->tuned->origin, self->tuned->key_block, self->tuned->v_part, self->attend.local);
+    const int64_t chunks = chunk_count(self, desc->kv_len);
+    if (chunks > 1) {
+        text_format(lines, "%s  keys in %lld chunks of %lld, merged in order\n", indent, (long long)chunks,
+                    (long long)self->kv_chunk);
+    }
+    text_format(lines, "%s  workspace: %zu bytes; launches: %d\n", indent, plan->workspace_bytes,
+                1 + (chunks > 1 ? 1 : 0) + (desc->scores_kind != OCLATTN_SCORES_NONE ? 1 : 0));
+}
+
+/* ---- enqueue ---------------------------------------------------------------------------------------------------- */
+
+/* What one call binds. */
+typedef struct attention_call {
+    attention_problem problem;
+    attention_params params;
+    cl_mem buffers[ATTENTION_TENSORS];
+    cl_mem workspace;
+} attention_call;
+
+static oclattn_status check_length(const char *name, int64_t length, int64_t planned, bool may_vary,
+                                   oclattn_error *error) {
+    if (length == planned || (may_vary && length >= 0 && length < planned)) {
+        return OCLATTN_OK;
+    }
+    return error_set(error, OCLATTN_INVALID_ARGUMENT, "%s is %lld; the plan was made for %s%lld", name,
+                     (long long)length, may_vary ? "at most " : "", (long long)planned);
+}
+
+static oclattn_status set_lengths(attention_problem *problem, const oclattn_attention_args *args,
+                                  oclattn_error *error) {
+    const oclattn_attention_desc *desc = &problem->desc;
+    const bool may_vary = (desc->score.flags & OCLATTN_RUNTIME_LENGTHS) != 0;
+    const int64_t q_len = args->q_len == -1 ? desc->q_len : args->q_len;
+    const int64_t kv_len = args->kv_len == -1 ? desc->kv_len : args->kv_len;
+    RETURN_IF_ERROR(check_length("q_len", q_len, desc->q_len, may_vary, error));
+    RETURN_IF_ERROR(check_length("kv_len", kv_len, desc->kv_len, may_vary, error));
+    attention_problem_set_lengths(problem, q_len, kv_len);
+    return OCLATTN_OK;
+}
+
+static oclattn_status check_reserved_inputs(const oclattn_score_inputs *inputs, oclattn_error *error) {
+    for (size_t i = 0; i < sizeof(inputs->reserved) / sizeof(inputs->reserved[0]); ++i) {
+        if (inputs->reserved[i].buffer != NULL) {
+            return error_set(error, OCLATTN_UNSUPPORTED, "a reserved tensor is set: this library does not know it");
+        }
+    }
+    return OCLATTN_OK;
+}
+
+static oclattn_status bind_tensors(attention_call *call, const oclattn_attention_args *args, oclattn_error *error) {
+    const oclattn_score_inputs *score = &args->score;
+    const oclattn_tensor *const tensors[ATTENTION_TENSORS] = {
+        [ATTENTION_Q] = &args->q,
+        [ATTENTION_K] = &args->k,
+        [ATTENTION_V] = &args->v,
+        [ATTENTION_O] = &args->o,
+        [ATTENTION_LSE] = &args->lse,
+        [ATTENTION_SCORES] = &args->scores,
+        [ATTENTION_MASK] = &score->mask,
+        [ATTENTION_BIAS] = &score->bias,
+        [ATTENTION_BIAS_SCALE] = &score->bias_scale,
+        [ATTENTION_SLOPES] = &score->alibi_slopes,
+        [ATTENTION_SINKS] = &score->sinks,
+        [ATTENTION_Q_LENS] = &score->q_lens,
+        [ATTENTION_KV_LENS] = &score->kv_lens,
+        [ATTENTION_Q_STARTS] = &score->q_starts,
+        [ATTENTION_KV_STARTS] = &score->kv_starts,
+        [ATTENTION_OFFSETS] = &score->offsets,
+    };
+    RETURN_IF_ERROR(check_reserved_inputs(score, error));
+    for (int t = 0; t < ATTENTION_TENSORS; ++t) {
+        RETURN_IF_ERROR(tensor_bind(&call->problem.specs[t], tensors[t], error));
+        call->buffers[t] = tensors[t]->buffer;
+    }
+    attention_problem_params(&call->problem, &call->params);
+    for (int t = 0; t < ATTENTION_TENSORS; ++t) {
+        call->params.offsets[t] = tensors[t]->offset;
+    }
+    return OCLATTN_OK;
+}
+
+/* Kernels never touch a tensor that is not used, but some drivers refuse NULL: any other one stands in. */
+static cl_mem find_stand_in(const attention_call *call) {
+    cl_mem found = call->workspace;
+    for (int t = 0; t < ATTENTION_TENSORS && found == NULL; ++t) {
+        found = call->buffers[t];
+    }
+    return found;
+}
+
+static oclattn_status set_arguments(const planned_kernel *kernel, const attention_call *call, oclattn_error *error) {
+    cl_uint index = 0;
+    const cl_mem stand_in = find_stand_in(call);
+    RETURN_IF_ERROR(set_argument(kernel, &index, sizeof(call->params), &call->params, error));
+    for (int t = 0; t < ATTENTION_TENSORS; ++t) {
+        RETURN_IF_ERROR(
+            set_buffer(kernel, &index, call->buffers[t] == NULL ? stand_in : call->buffers[t], error));
+    }
+    return set_buffer(kernel, &index, call->workspace == NULL ? stand_in : call->workspace, error);
+}
+
+static oclattn_status launch_one(const planned_kernel *kernel, const attention_call *call, int64_t items,
+                                 launch_list *list, oclattn_error *error) {
+    RETURN_IF_ERROR(set_arguments(kernel, call, error));
+    return launch_kernel(list, kernel, items, error);
+}
+
+static int64_t parts(int64_t whole, int64_t part) {
+    return (whole + part - 1) / part;
+}
+
+static oclattn_status launch_all(const attention_plan *self, const attention_call *call, launch_list *list,
+                                 oclattn_error *error) {
+    const int64_t rows = attention_rows(&call->problem);
+    const int64_t v_dim = self->problem.desc.v_dim;
+    const int64_t v_parts = parts(v_dim, self->tuned->v_part);
+    if (rows == 0) {
+        return OCLATTN_OK;
+    }
+    RETURN_IF_ERROR(launch_one(&self->attend, call, rows * v_parts * call->params.chunk_count, list, error));
+    if (call->params.chunk_count > 1) {
+        RETURN_IF_ERROR(launch_one(&self->combine, call, rows * parts(v_dim, 16), list, error));
+    }
+    if (self->show.kernel != NULL && call->problem.kv_len > 0) {
+        RETURN_IF_ERROR(launch_one(&self->show, call, rows, list, error));
+    }
+    return OCLATTN_OK;
+}
+
+oclattn_status attention_launch(const oclattn_plan *plan, launch_list *list, const oclattn_attention_args *args,
+                                size_t workspace_offset, oclattn_error *error) {
+    const attention_plan *self = (const attention_plan *)plan;
+    attention_call call = {.problem = self->problem, .workspace = args->workspace};
+    RETURN_IF_ERROR(set_lengths(&call.problem, args, error));
+    RETURN_IF_ERROR(bind_tensors(&call, args, error));
+    call.params.chunk_count = chunk_count(self, call.problem.kv_len);
+    call.params.kv_chunk = call.params.chunk_count > 1 ? self->kv_chunk : INT64_MAX;
+    call.params.partial_offset = (int64_t)(workspace_offset / sizeof(float));
+    plan_lock(plan);
+    const oclattn_status status = launch_all(self, &call, list, error);
+    plan_unlock(plan);
+    return status;
+}

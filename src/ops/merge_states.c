@@ -1,0 +1,105 @@
+/* Merging the results over two sets of keys. */
+#include "../plan/params.h"
+#include "../plan/tuning.h"
+#include "check.h"
+#include "ops.h"
+
+typedef struct merge_states_plan {
+    oclattn_plan base;
+    tensor_spec o, lse;
+    planned_kernel kernel;
+} merge_states_plan;
+
+static void clear(oclattn_plan *plan) {
+    planned_kernel_clear(&((merge_states_plan *)plan)->kernel);
+}
+
+static oclattn_status resolve(merge_states_plan *self, const oclattn_merge_states_desc *desc, oclattn_error *error) {
+    RETURN_IF_ERROR(check_size("rows", desc->rows, 0, LARGEST_SIZE, error));
+    RETURN_IF_ERROR(check_size("v_dim", desc->v_dim, 1, LARGEST_SIZE, error));
+    RETURN_IF_ERROR(check_reserved(desc->reserved, sizeof(desc->reserved) / sizeof(desc->reserved[0]), error));
+    self->o = (tensor_spec){
+        .used = true, .element_bytes = sizeof(float), .rank = 1, .dims = {desc->rows}, .width = desc->v_dim};
+    self->lse = self->o;
+    self->lse.width = 1;
+    self->o.name = "o";
+    self->lse.name = "lse";
+    RETURN_IF_ERROR(tensor_spec_set_strides(&self->o, NULL, error));
+    RETURN_IF_ERROR(tensor_spec_set_strides(&self->lse, NULL, error));
+    return check_tensor_allocation(&self->base.context->caps, &self->o, error);
+}
+
+static oclattn_status compile(merge_states_plan *self, oclattn_error *error) {
+    oclattn_context *context = self->base.context;
+    const size_t local = (size_t)tuning_find(&context->caps)->local_size;
+    self->base.variant = "merge_states_portable";
+    text_format(&self->base.description, "merge_states: o [%lld, %lld] f32\n  variant: %s\n",
+                (long long)self->o.dims[0], (long long)self->o.width, self->base.variant);
+    RETURN_IF_ERROR(planned_kernel_make(context, "merge_states.cl", "", "merge_states", local, &self->kernel, error));
+    return plan_check_description(&self->base, error);
+}
+
+oclattn_status merge_states_plan_make(oclattn_context *context, const oclattn_merge_states_desc *desc,
+                                      oclattn_plan **plan, oclattn_error *error) {
+    oclattn_plan *made = NULL;
+    RETURN_IF_ERROR(plan_new(sizeof(merge_states_plan), PLAN_MERGE_STATES, context, clear, &made, error));
+    oclattn_status status = resolve((merge_states_plan *)made, desc, error);
+    if (status == OCLATTN_OK && plan != NULL) {
+        status = compile((merge_states_plan *)made, error);
+    }
+    return plan_hand_over(made, status, plan);
+}
+
+static oclattn_status bind(const tensor_spec *spec, const char *name, const oclattn_tensor *tensor,
+                           oclattn_error *error) {
+    if (tensor->strides != NULL) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "strides of %s: it is contiguous, pass NULL", name);
+    }
+    tensor_spec named = *spec;
+    named.name = name;
+    return tensor_bind(&named, tensor, error);
+}
+
+static oclattn_status bind_all(const merge_states_plan *self, const oclattn_merge_states_args *args,
+                               oclattn_error *error) {
+    RETURN_IF_ERROR(bind(&self->o, "o1", &args->o1, error));
+    RETURN_IF_ERROR(bind(&self->lse, "lse1", &args->lse1, error));
+    RETURN_IF_ERROR(bind(&self->o, "o2", &args->o2, error));
+    RETURN_IF_ERROR(bind(&self->lse, "lse2", &args->lse2, error));
+    RETURN_IF_ERROR(bind(&self->o, "o", &args->o, error));
+    return bind(&self->lse, "lse", &args->lse, error);
+}
+
+static oclattn_status launch(const merge_states_plan *self, launch_list *list, const states_params *params,
+                             const oclattn_merge_states_args *args, oclattn_error *error) {
+    cl_uint index = 0;
+    RETURN_IF_ERROR(set_argument(&self->kernel, &index, sizeof(*params), params, error));
+    RETURN_IF_ERROR(set_buffer(&self->kernel, &index, args->o1.buffer, error));
+    RETURN_IF_ERROR(set_buffer(&self->kernel, &index, args->lse1.buffer, error));
+    RETURN_IF_ERROR(set_buffer(&self->kernel, &index, args->o2.buffer, error));
+    RETURN_IF_ERROR(set_buffer(&self->kernel, &index, args->lse2.buffer, error));
+    RETURN_IF_ERROR(set_buffer(&self->kernel, &index, args->o.buffer, error));
+    RETURN_IF_ERROR(set_buffer(&self->kernel, &index, args->lse.buffer, error));
+    return launch_kernel(list, &self->kernel, params->rows, error);
+}
+
+oclattn_status merge_states_launch(const oclattn_plan *plan, launch_list *list, const oclattn_merge_states_args *args,
+                                   oclattn_error *error) {
+    const merge_states_plan *self = (const merge_states_plan *)plan;
+    RETURN_IF_ERROR(bind_all(self, args, error));
+    if (self->o.dims[0] == 0) {
+        return OCLATTN_OK;
+    }
+    const states_params params = {.rows = self->o.dims[0],
+                                  .v_dim = self->o.width,
+                                  .o1_offset = args->o1.offset,
+                                  .lse1_offset = args->lse1.offset,
+                                  .o2_offset = args->o2.offset,
+                                  .lse2_offset = args->lse2.offset,
+                                  .o_offset = args->o.offset,
+                                  .lse_offset = args->lse.offset};
+    plan_lock(plan);
+    const oclattn_status status = launch(self, list, &params, args, error);
+    plan_unlock(plan);
+    return status;
+}

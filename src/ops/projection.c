@@ -1,0 +1,321 @@
+/* Projections: y = x W + b. */
+#include "../plan/params.h"
+#include "../plan/variant.h"
+#include "blas.h"
+#include "check.h"
+#include "ops.h"
+#include "projection.h"
+
+static void clear(oclattn_plan *plan) {
+    projection_plan *self = (projection_plan *)plan;
+    planned_kernel_clear(&self->pack);
+    planned_kernel_clear(&self->multiply);
+    planned_kernel_clear(&self->fill);
+    oclattn_plan_destroy(self->convert_x);
+    oclattn_plan_destroy(self->convert_y);
+    text_clear(&self->refusals);
+}
+
+static oclattn_status check(const oclattn_projection_desc *desc, oclattn_error *error) {
+    RETURN_IF_ERROR(check_flags("flags", desc->flags, OCLATTN_WEIGHTS_OUT_IN | OCLATTN_PROJECTION_BIAS, error));
+    RETURN_IF_ERROR(check_type("x_type", desc->x_type, error));
+    RETURN_IF_ERROR(check_type("w_type", desc->w_type, error));
+    RETURN_IF_ERROR(check_type("y_type", desc->y_type, error));
+    RETURN_IF_ERROR(check_size("batch", desc->batch, 0, LARGEST_SIZE, error));
+    RETURN_IF_ERROR(check_size("rows", desc->rows, 0, LARGEST_SIZE, error));
+    RETURN_IF_ERROR(check_size("in_dim", desc->in_dim, 1, INT32_MAX / 2, error));
+    RETURN_IF_ERROR(check_size("out_dim", desc->out_dim, 1, INT32_MAX / 2, error));
+    return check_reserved(desc->reserved, sizeof(desc->reserved) / sizeof(desc->reserved[0]), error);
+}
+
+static tensor_spec matrix_spec(const char *name, oclattn_type type, const oclattn_projection_desc *desc,
+                               int64_t width) {
+    return (tensor_spec){.name = name,
+                         .used = true,
+                         .element_bytes = oclattn_type_bytes(type),
+                         .rank = 2,
+                         .dims = {desc->batch, desc->rows},
+                         .width = width};
+}
+
+static oclattn_status make_specs(projection_plan *self, oclattn_error *error) {
+    const oclattn_projection_desc *desc = &self->desc;
+    self->x = matrix_spec("x", desc->x_type, desc, desc->in_dim);
+    self->y = matrix_spec("y", desc->y_type, desc, desc->out_dim);
+    self->y.output = true;
+    self->w = (tensor_spec){.name = "w",
+                            .used = true,
+                            .element_bytes = oclattn_type_bytes(desc->w_type),
+                            .rank = 1,
+                            .dims = {desc->in_dim},
+                            .width = desc->out_dim};
+    self->b = (tensor_spec){.name = "b",
+                            .used = (desc->flags & OCLATTN_PROJECTION_BIAS) != 0,
+                            .element_bytes = oclattn_type_bytes(desc->w_type),
+                            .rank = 1,
+                            .dims = {1},
+                            .width = desc->out_dim};
+    RETURN_IF_ERROR(tensor_spec_set_strides(&self->x, desc->x_strides, error));
+    RETURN_IF_ERROR(tensor_spec_set_strides(&self->y, desc->y_strides, error));
+    RETURN_IF_ERROR(tensor_spec_set_strides(&self->w, NULL, error));
+    RETURN_IF_ERROR(tensor_spec_set_strides(&self->b, NULL, error));
+    const device_caps *caps = &self->base.context->caps;
+    RETURN_IF_ERROR(check_tensor_allocation(caps, &self->x, error));
+    RETURN_IF_ERROR(check_tensor_allocation(caps, &self->y, error));
+    const int64_t panels = multiply_sizes(desc->in_dim, desc->out_dim + PROJECTION_PANEL);
+    return check_allocation(caps, "w, prepared as f32", (uint64_t)multiply_sizes(panels, sizeof(float)), error);
+}
+
+/* Tries the rows of the variant table one by one; a variant that turns out not to fit leaves its reason. */
+static oclattn_status choose_variant(projection_plan *self, oclattn_error *error) {
+    const char *wanted = self->desc.variant;
+    size_t cursor = 0;
+    self->tuned = tuning_find(&self->base.context->caps);
+    for (;;) {
+        self->chosen =
+            variant_next(PLAN_PROJECTION, self->base.context, self->tuned, wanted, &cursor, &self->refusals);
+        if (self->chosen == NULL) {
+            return variant_none(PLAN_PROJECTION, wanted, &self->refusals, error);
+        }
+        if (self->chosen->id != VARIANT_PROJECTION_CLBLAST) {
+            break;
+        }
+        oclattn_error reason = {.status = OCLATTN_OK};
+        if (projection_blas_resolve(self, &reason) == OCLATTN_OK) {
+            break;
+        }
+        text_format(&self->refusals, "%s: %s\n", self->chosen->name, reason.message);
+    }
+    self->base.variant = self->chosen->name;
+    return OCLATTN_OK;
+}
+
+static oclattn_status resolve(projection_plan *self, const oclattn_projection_desc *desc, oclattn_error *error) {
+    RETURN_IF_ERROR(check(desc, error));
+    self->desc = *desc;
+    RETURN_IF_ERROR(make_specs(self, error));
+    RETURN_IF_ERROR(choose_variant(self, error));
+    self->base.workspace_bytes = self->temporary_bytes;
+    if (self->scratch_bytes > 0) {
+        workspace_reserve(&self->base.workspace_bytes, self->scratch_bytes);
+    }
+    return check_allocation(&self->base.context->caps, "the workspace", self->base.workspace_bytes, error);
+}
+
+static oclattn_status make_kernels(projection_plan *self, oclattn_error *error) {
+    static const char file[] = "projection_portable.cl";
+    oclattn_context *context = self->base.context;
+    const size_t local = (size_t)self->tuned->local_size;
+    char options[64];
+    snprintf(options, sizeof(options), "-DROWS=%d -DK_BLOCK=%d", self->tuned->rows, self->tuned->k_block);
+    RETURN_IF_ERROR(planned_kernel_make(context, file, options, "pack_weights", local, &self->pack, error));
+    if (self->chosen->id == VARIANT_PROJECTION_CLBLAST) {
+        RETURN_IF_ERROR(planned_kernel_make(context, file, options, "broadcast_bias", local, &self->fill, error));
+        return projection_blas_make(self, error);
+    }
+    return planned_kernel_make(context, file, options, "projection_portable", local, &self->multiply, error);
+}
+
+oclattn_status projection_plan_make(oclattn_context *context, const oclattn_projection_desc *desc,
+                                    oclattn_plan **plan, oclattn_error *error) {
+    oclattn_plan *made = NULL;
+    RETURN_IF_ERROR(plan_new(sizeof(projection_plan), PLAN_PROJECTION, context, clear, &made, error));
+    projection_plan *self = (projection_plan *)made;
+    oclattn_status status = resolve(self, desc, error);
+    if (status == OCLATTN_OK && plan != NULL) {
+        status = make_kernels(self, error);
+        projection_describe(made, "", &made->description);
+        status = status == OCLATTN_OK ? plan_check_description(made, error) : status;
+    }
+    return plan_hand_over(made, status, plan);
+}
+
+size_t projection_temporary_bytes(const oclattn_plan *plan) {
+    return ((const projection_plan *)plan)->temporary_bytes;
+}
+
+size_t projection_scratch_bytes(const oclattn_plan *plan) {
+    return ((const projection_plan *)plan)->scratch_bytes;
+}
+
+void projection_describe(const oclattn_plan *plan, const char *indent, text *lines) {
+    const projection_plan *self = (const projection_plan *)plan;
+    const oclattn_projection_desc *desc = &self->desc;
+    text_format(lines, "%sprojection: x [%lld, %lld, %lld] %s times W [%lld, %lld] %s%s -> y [%lld, %lld, %lld] %s\n",
+                indent, (long long)desc->batch, (long long)desc->rows, (long long)desc->in_dim,
+                type_name(desc->x_type), (long long)desc->in_dim, (long long)desc->out_dim, type_name(desc->w_type),
+                self->b.used ? " plus b" : "", (long long)desc->batch, (long long)desc->rows,
+                (long long)desc->out_dim, type_name(desc->y_type));
+    text_format(lines, "%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
+    variant_describe_refusals(&self->refusals, indent, lines);
+    text_format(lines, "%s  workspace: %zu bytes\n", indent, plan->workspace_bytes);
+}
+
+/* ---- weights ---------------------------------------------------------------------------------------------------- */
+
+static int64_t panel_width(const projection_plan *self) {
+    return self->chosen->id == VARIANT_PROJECTION_CLBLAST ? self->desc.out_dim : PROJECTION_PANEL;
+}
+
+static oclattn_status make_buffer(const oclattn_context *context, int64_t floats, cl_mem *buffer,
+                                  oclattn_error *error) {
+    cl_int code = CL_SUCCESS;
+    *buffer = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, (size_t)floats * sizeof(float), NULL, &code);
+    return code == CL_SUCCESS ? OCLATTN_OK : error_from_cl(error, code, "clCreateBuffer for prepared weights");
+}
+
+static oclattn_status launch_pack(const projection_plan *self, launch_list *list, const pack_params *params, cl_mem w,
+                                  cl_mem b, const prepared_matrix *matrix, oclattn_error *error) {
+    const int64_t padded = (params->out_dim + params->panel - 1) / params->panel * params->panel;
+    cl_uint index = 0;
+    RETURN_IF_ERROR(set_argument(&self->pack, &index, sizeof(*params), params, error));
+    RETURN_IF_ERROR(set_buffer(&self->pack, &index, w, error));
+    RETURN_IF_ERROR(set_buffer(&self->pack, &index, b == NULL ? w : b, error));
+    RETURN_IF_ERROR(set_buffer(&self->pack, &index, matrix->panels, error));
+    RETURN_IF_ERROR(set_buffer(&self->pack, &index, matrix->bias, error));
+    return launch_kernel(list, &self->pack, padded * params->in_dim, error);
+}
+
+static oclattn_status bind_weight(const tensor_spec *spec, const char *name, const oclattn_tensor *tensor,
+                                  oclattn_error *error) {
+    static const oclattn_tensor none = {0};
+    const oclattn_tensor *given = tensor == NULL ? &none : tensor;
+    tensor_spec named = *spec;
+    named.name = name;
+    if (given->strides != NULL) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "strides of %s: weights are contiguous, pass NULL", name);
+    }
+    return tensor_bind(&named, given, error);
+}
+
+oclattn_status projection_prepare(const oclattn_plan *plan, launch_list *list, const char *const names[2],
+                                  const oclattn_tensor *w, const oclattn_tensor *b, prepared_matrix *matrix,
+                                  oclattn_error *error) {
+    const projection_plan *self = (const projection_plan *)plan;
+    const oclattn_projection_desc *desc = &self->desc;
+    RETURN_IF_ERROR(bind_weight(&self->w, names[0], w, error));
+    RETURN_IF_ERROR(bind_weight(&self->b, names[1], b, error));
+    const int64_t panel = panel_width(self);
+    const int64_t padded = (desc->out_dim + panel - 1) / panel * panel;
+    matrix->in_dim = desc->in_dim;
+    matrix->out_dim = desc->out_dim;
+    matrix->panel = panel;
+    matrix->has_bias = self->b.used;
+    RETURN_IF_ERROR(make_buffer(plan->context, padded * desc->in_dim, &matrix->panels, error));
+    RETURN_IF_ERROR(make_buffer(plan->context, padded, &matrix->bias, error));
+    const pack_params params = {.in_dim = desc->in_dim,
+                                .out_dim = desc->out_dim,
+                                .panel = panel,
+                                .w_offset = w->offset,
+                                .b_offset = self->b.used ? b->offset : 0,
+                                .w_type = (int)desc->w_type,
+                                .out_in = (desc->flags & OCLATTN_WEIGHTS_OUT_IN) != 0,
+                                .has_bias = self->b.used};
+    plan_lock(plan);
+    const oclattn_status status =
+        launch_pack(self, list, &params, w->buffer, self->b.used ? b->buffer : NULL, matrix, error);
+    plan_unlock(plan);
+    return status;
+}
+
+static oclattn_status prepare_one(const oclattn_plan *plan, launch_list *list, const oclattn_tensor *w,
+                                  const oclattn_tensor *b, oclattn_weights *weights, oclattn_error *error) {
+    static const char *const names[2] = {"w", "b"};
+    if (w == NULL) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "w is NULL");
+    }
+    RETURN_IF_ERROR(projection_prepare(plan, list, names, w, b, &weights->matrices[0], error));
+    return projection_wait(list, error);
+}
+
+oclattn_status projection_wait(launch_list *list, oclattn_error *error) {
+    const cl_int code = clFinish(list->queue);
+    return code == CL_SUCCESS ? OCLATTN_OK : error_from_cl(error, code, "clFinish after preparing weights");
+}
+
+oclattn_status projection_weights_make(const oclattn_plan *plan, cl_command_queue queue, const oclattn_tensor *w,
+                                       const oclattn_tensor *b, oclattn_weights **weights, oclattn_error *error) {
+    launch_list list;
+    oclattn_weights *made = NULL;
+    RETURN_IF_ERROR(launch_begin(&list, plan->context, queue, 0, NULL, false, error));
+    RETURN_IF_ERROR(weights_new(plan->context, 1, &made, error));
+    const oclattn_status status = prepare_one(plan, &list, w, b, made, error);
+    launch_abandon(&list);
+    if (status != OCLATTN_OK) {
+        oclattn_weights_destroy(made);
+        return status;
+    }
+    *weights = made;
+    return OCLATTN_OK;
+}
+
+/* ---- enqueue ---------------------------------------------------------------------------------------------------- */
+
+static oclattn_status check_matrix(const projection_plan *self, const prepared_matrix *matrix, oclattn_error *error) {
+    if (matrix->in_dim != self->desc.in_dim || matrix->out_dim != self->desc.out_dim ||
+        matrix->has_bias != self->b.used) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT,
+                         "weights were prepared for [%lld, %lld] %s bias, this plan needs [%lld, %lld] %s",
+                         (long long)matrix->in_dim, (long long)matrix->out_dim, matrix->has_bias ? "with" : "without",
+                         (long long)self->desc.in_dim, (long long)self->desc.out_dim,
+                         self->b.used ? "with" : "without");
+    }
+    if (matrix->panel != panel_width(self)) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "weights were prepared for another variant than %s",
+                         self->chosen->name);
+    }
+    return OCLATTN_OK;
+}
+
+static oclattn_status launch_portable(const projection_plan *self, launch_list *list, const projection_call *call,
+                                      oclattn_error *error) {
+    const projection_params params = projection_call_params(self, call);
+    const int64_t row_tiles = (params.batch * params.rows + self->tuned->rows - 1) / self->tuned->rows;
+    const int64_t panels = (params.out_dim + PROJECTION_PANEL - 1) / PROJECTION_PANEL;
+    cl_uint index = 0;
+    RETURN_IF_ERROR(set_argument(&self->multiply, &index, sizeof(params), &params, error));
+    RETURN_IF_ERROR(set_buffer(&self->multiply, &index, call->args->x.buffer, error));
+    RETURN_IF_ERROR(set_buffer(&self->multiply, &index, call->matrix->panels, error));
+    RETURN_IF_ERROR(set_buffer(&self->multiply, &index, call->matrix->bias, error));
+    RETURN_IF_ERROR(set_buffer(&self->multiply, &index, call->args->y.buffer, error));
+    return launch_kernel(list, &self->multiply, row_tiles * panels, error);
+}
+
+projection_params projection_call_params(const projection_plan *self, const projection_call *call) {
+    return (projection_params){.batch = self->desc.batch,
+                               .rows = self->desc.rows,
+                               .in_dim = self->desc.in_dim,
+                               .out_dim = self->desc.out_dim,
+                               .x_offset = call->args->x.offset,
+                               .y_offset = call->args->y.offset,
+                               .x_strides = {call->x.strides[0], call->x.strides[1]},
+                               .y_strides = {call->y.strides[0], call->y.strides[1]},
+                               .x_type = (int)self->desc.x_type,
+                               .y_type = (int)self->desc.y_type,
+                               .has_bias = self->b.used};
+}
+
+oclattn_status projection_launch_with(const oclattn_plan *plan, launch_list *list, const oclattn_projection_args *args,
+                                      const prepared_matrix *matrix, size_t scratch_offset, oclattn_error *error) {
+    const projection_plan *self = (const projection_plan *)plan;
+    projection_call call = {
+        .args = args, .matrix = matrix, .x = self->x, .y = self->y, .scratch_offset = scratch_offset};
+    RETURN_IF_ERROR(check_matrix(self, matrix, error));
+    RETURN_IF_ERROR(tensor_bind(&call.x, &args->x, error));
+    RETURN_IF_ERROR(tensor_bind(&call.y, &args->y, error));
+    if (tensor_is_empty(&call.y)) {
+        return OCLATTN_OK;
+    }
+    const bool by_blas = self->chosen->id == VARIANT_PROJECTION_CLBLAST;
+    plan_lock(plan);
+    const oclattn_status status =
+        by_blas ? projection_blas_launch(self, list, &call, error) : launch_portable(self, list, &call, error);
+    plan_unlock(plan);
+    return status;
+}
+
+oclattn_status projection_launch(const oclattn_plan *plan, launch_list *list, const oclattn_projection_args *args,
+                                 size_t scratch_offset, oclattn_error *error) {
+    RETURN_IF_ERROR(weights_check(args->weights, plan->context, 1, error));
+    return projection_launch_with(plan, list, args, &args->weights->matrices[0], scratch_offset, error);
+}

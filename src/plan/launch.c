@@ -1,0 +1,158 @@
+#include "launch.h"
+
+#include <stdio.h>
+
+#include "../program/program.h"
+
+/* Work-items of one command; kernels loop over the rest. It keeps sizes within what 32-bit devices and drivers that count
+ * work-groups in 32 bits can take. */
+#define MOST_WORK_ITEMS ((size_t)1 << 30)
+
+static size_t smaller(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+static oclattn_status settle_local_size(const oclattn_context *context, size_t preferred, planned_kernel *kernel,
+                                        oclattn_error *error) {
+    size_t most = 0;
+    const cl_int code = clGetKernelWorkGroupInfo(kernel->kernel, context->device, CL_KERNEL_WORK_GROUP_SIZE,
+                                                 sizeof(most), &most, NULL);
+    if (code != CL_SUCCESS) {
+        return error_from_cl(error, code, "clGetKernelWorkGroupInfo");
+    }
+    if (context->caps.max_work_group_size > 0) {
+        most = smaller(most, context->caps.max_work_group_size);
+    }
+    if (context->caps.max_work_item_sizes[0] > 0) {
+        most = smaller(most, context->caps.max_work_item_sizes[0]);
+    }
+    kernel->local = most == 0 ? 1 : smaller(preferred, most);
+    return OCLATTN_OK;
+}
+
+oclattn_status planned_kernel_make(oclattn_context *context, const char *file, const char *options, const char *name,
+                                   size_t preferred, planned_kernel *kernel, oclattn_error *error) {
+    RETURN_IF_ERROR(program_kernel(context, file, options, name, &kernel->kernel, error));
+    kernel->name = name;
+    return settle_local_size(context, preferred, kernel, error);
+}
+
+void planned_kernel_clear(planned_kernel *kernel) {
+    if (kernel->kernel != NULL) {
+        clReleaseKernel(kernel->kernel);
+        kernel->kernel = NULL;
+    }
+}
+
+static oclattn_status check_queue_info(cl_command_queue queue, cl_command_queue_info what, size_t bytes, void *value,
+                                       oclattn_error *error) {
+    const cl_int code = clGetCommandQueueInfo(queue, what, bytes, value, NULL);
+    return code == CL_SUCCESS ? OCLATTN_OK : error_from_cl(error, code, "clGetCommandQueueInfo of the queue");
+}
+
+oclattn_status launch_begin(launch_list *list, const oclattn_context *context, cl_command_queue queue,
+                            cl_uint wait_count, const cl_event *wait_list, bool want_event, oclattn_error *error) {
+    if (queue == NULL) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "queue is NULL");
+    }
+    if ((wait_count == 0) != (wait_list == NULL)) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT,
+                         "wait_count is %u but wait_list is %s: give both or neither", (unsigned)wait_count,
+                         wait_list == NULL ? "NULL" : "not NULL");
+    }
+    cl_context cl = NULL;
+    cl_device_id device = NULL;
+    cl_command_queue_properties properties = 0;
+    RETURN_IF_ERROR(check_queue_info(queue, CL_QUEUE_CONTEXT, sizeof(cl), &cl, error));
+    RETURN_IF_ERROR(check_queue_info(queue, CL_QUEUE_DEVICE, sizeof(device), &device, error));
+    RETURN_IF_ERROR(check_queue_info(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties, error));
+    if (cl != context->cl || device != context->device) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "queue belongs to another cl_context or device than the plan");
+    }
+    const bool in_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
+    *list = (launch_list){.queue = queue,
+                          .in_order = in_order,
+                          .want_events = want_event || !in_order,
+                          .wait_count = wait_count,
+                          .wait_list = wait_list};
+    return OCLATTN_OK;
+}
+
+/* The command just enqueued becomes what the next one waits for. */
+static void follow(launch_list *list, cl_event event) {
+    if (list->last != NULL) {
+        clReleaseEvent(list->last);
+    }
+    list->last = event;
+    const bool must_wait = !list->in_order && event != NULL;
+    list->wait_count = must_wait ? 1 : 0;
+    list->wait_list = must_wait ? &list->last : NULL;
+}
+
+oclattn_status launch_kernel(launch_list *list, const planned_kernel *kernel, int64_t items, oclattn_error *error) {
+    if (items <= 0) {
+        return OCLATTN_OK;
+    }
+    const size_t wanted = (uint64_t)items < MOST_WORK_ITEMS ? (size_t)items : MOST_WORK_ITEMS;
+    const size_t global = (wanted + kernel->local - 1) / kernel->local * kernel->local;
+    cl_event event = NULL;
+    const cl_int code = clEnqueueNDRangeKernel(list->queue, kernel->kernel, 1, NULL, &global, &kernel->local,
+                                               list->wait_count, list->wait_list, list->want_events ? &event : NULL);
+    if (code != CL_SUCCESS) {
+        char what[96];
+        snprintf(what, sizeof(what), "enqueueing kernel %s", kernel->name);
+        return error_from_cl(error, code, what);
+    }
+    follow(list, event);
+    return OCLATTN_OK;
+}
+
+oclattn_status launch_fence(launch_list *list, oclattn_error *error) {
+    cl_event event = NULL;
+    const cl_int code = clEnqueueBarrierWithWaitList(list->queue, list->wait_count, list->wait_list,
+                                                     list->want_events ? &event : NULL);
+    if (code != CL_SUCCESS) {
+        return error_from_cl(error, code, "clEnqueueBarrierWithWaitList");
+    }
+    follow(list, event);
+    return OCLATTN_OK;
+}
+
+oclattn_status launch_end(launch_list *list, cl_event *event, oclattn_error *error) {
+    if (event == NULL) {
+        launch_abandon(list);
+        return OCLATTN_OK;
+    }
+    if (list->last == NULL) {
+        const cl_int code = clEnqueueMarkerWithWaitList(list->queue, list->wait_count, list->wait_list, &list->last);
+        if (code != CL_SUCCESS) {
+            return error_from_cl(error, code, "clEnqueueMarkerWithWaitList");
+        }
+    }
+    *event = list->last;
+    list->last = NULL;
+    return OCLATTN_OK;
+}
+
+void launch_abandon(launch_list *list) {
+    if (list->last != NULL) {
+        clReleaseEvent(list->last);
+        list->last = NULL;
+    }
+}
+
+oclattn_status set_argument(const planned_kernel *kernel, cl_uint *index, size_t bytes, const void *value,
+                            oclattn_error *error) {
+    const cl_int code = clSetKernelArg(kernel->kernel, *index, bytes, value);
+    if (code != CL_SUCCESS) {
+        char what[96];
+        snprintf(what, sizeof(what), "argument %u of kernel %s", (unsigned)*index, kernel->name);
+        return error_from_cl(error, code, what);
+    }
+    ++*index;
+    return OCLATTN_OK;
+}
+
+oclattn_status set_buffer(const planned_kernel *kernel, cl_uint *index, cl_mem buffer, oclattn_error *error) {
+    return set_argument(kernel, index, sizeof(buffer), &buffer, error);
+}

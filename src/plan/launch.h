@@ -1,0 +1,50 @@
+/* Putting commands on the caller's queue, in order even where the queue is not. */
+#ifndef OCLATTN_PLAN_LAUNCH_H
+#define OCLATTN_PLAN_LAUNCH_H
+
+#include "plan.h"
+
+/* A kernel with the work-group size that fits it and the device. */
+typedef struct planned_kernel {
+    cl_kernel kernel;
+    size_t local;
+    const char *name; /* static */
+} planned_kernel;
+
+/* Builds the kernel and settles its work-group size: `preferred`, or less where the device or the kernel asks for it. */
+oclattn_status planned_kernel_make(oclattn_context *context, const char *file, const char *options, const char *name,
+                                   size_t preferred, planned_kernel *kernel, oclattn_error *error);
+void planned_kernel_clear(planned_kernel *kernel);
+
+/* The commands of one enqueue call: each waits for the one before. */
+typedef struct launch_list {
+    cl_command_queue queue;
+    bool in_order;
+    bool want_events;
+    cl_uint wait_count; /* what the next command must wait for */
+    const cl_event *wait_list;
+    cl_event last; /* the last command, where events are wanted */
+} launch_list;
+
+/* Checks that the queue belongs to the plan's context and device, and the wait list's form. */
+oclattn_status launch_begin(launch_list *list, const oclattn_context *context, cl_command_queue queue,
+                            cl_uint wait_count, const cl_event *wait_list, bool want_event, oclattn_error *error);
+
+/* Enqueues `items` work-items (kernels loop where the device cannot count as far). 0 items: nothing. */
+oclattn_status launch_kernel(launch_list *list, const planned_kernel *kernel, int64_t items, oclattn_error *error);
+
+/* Around commands that another library puts on the queue and that take no wait list. */
+oclattn_status launch_fence(launch_list *list, oclattn_error *error);
+
+/* Hands out the event of the last command (`event` may be NULL) and lets go of the rest. */
+oclattn_status launch_end(launch_list *list, cl_event *event, oclattn_error *error);
+
+/* After an error. */
+void launch_abandon(launch_list *list);
+
+/* One kernel argument; `index` is increased. */
+oclattn_status set_argument(const planned_kernel *kernel, cl_uint *index, size_t bytes, const void *value,
+                            oclattn_error *error);
+oclattn_status set_buffer(const planned_kernel *kernel, cl_uint *index, cl_mem buffer, oclattn_error *error);
+
+#endif

@@ -1,0 +1,45 @@
+#include "tuning.h"
+
+#include "../device/text.h"
+
+/* Most exact rows first: a device's name, then a vendor, then a type. The last one fits everything.
+ *
+ * CPUs: a work-group is what a core runs at a time, so one work-item each keeps all cores busy; private arrays live on
+ * the stack, so a work-item takes the whole width of V and no score is computed twice. Others: private arrays are scarce
+ * registers or scratch memory, so a work-item takes 64 columns of V, and 64 work-items share the keys they read. */
+static const tuning rows[] = {
+    {.origin = "defaults for CPUs",
+     .type = CL_DEVICE_TYPE_CPU,
+     .prefers_clblast = false,
+     .local_size = 1,
+     .key_block = 32,
+     .v_part = 1024,
+     .few_rows_chunk = 0,
+     .rows = 4,
+     .k_block = 128},
+    {.origin = "defaults",
+     .type = CL_DEVICE_TYPE_ALL,
+     .prefers_clblast = true,
+     .local_size = 64,
+     .key_block = 32,
+     .v_part = 64,
+     .few_rows_chunk = 256,
+     .rows = 4,
+     .k_block = 128},
+};
+
+static bool row_fits(const tuning *row, const device_caps *caps) {
+    return (row->name == NULL || text_contains_ignoring_case(caps->name, row->name)) &&
+           (row->vendor == NULL || text_contains_ignoring_case(caps->vendor, row->vendor)) &&
+           (row->type & caps->type) != 0;
+}
+
+const tuning *tuning_find(const device_caps *caps) {
+    const size_t count = sizeof(rows) / sizeof(rows[0]);
+    for (size_t i = 0; i + 1 < count; ++i) {
+        if (row_fits(&rows[i], caps)) {
+            return &rows[i];
+        }
+    }
+    return &rows[count - 1];
+}

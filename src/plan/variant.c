@@ -1,0 +1,106 @@
+#include "variant.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "params.h"
+
+/* attention_portable takes its parameters by value and up to 17 buffers of 8 bytes. */
+#define ATTENTION_ARGUMENT_BYTES (sizeof(attention_params) + 17 * sizeof(cl_ulong))
+
+/* By preference; the portable row of each operation comes last and fits every device.
+ *
+ * CLBlast's matrix product: its default parameters use work-groups of up to 256 and tiles in local memory; on less it
+ * fails at run time and prints to stderr, so it is not asked at all there. */
+static const variant rows[] = {
+    {.id = VARIANT_ATTENTION_PORTABLE,
+     .operation = PLAN_ATTENTION,
+     .name = "attention_portable",
+     .what = "online softmax, one query row a work-item, no local memory",
+     .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES},
+    {.id = VARIANT_PROJECTION_CLBLAST,
+     .operation = PLAN_PROJECTION,
+     .name = "projection_clblast",
+     .what = "CLBlast SGEMM",
+     .min_work_group = 256,
+     .min_local_bytes = 16 * 1024,
+     .only_if_preferred = true},
+    {.id = VARIANT_PROJECTION_PORTABLE,
+     .operation = PLAN_PROJECTION,
+     .name = "projection_portable",
+     .what = "packed panels of weights, no local memory"},
+};
+
+enum { ROW_COUNT = sizeof(rows) / sizeof(rows[0]) };
+
+static bool lacks(text *refusals, const variant *row, const char *what, unsigned long long needed,
+                  unsigned long long found) {
+    if (found >= needed) {
+        return false;
+    }
+    text_format(refusals, "%s: needs %s of %llu, the device has %llu\n", row->name, what, needed, found);
+    return true;
+}
+
+static bool device_fits(const variant *row, const device_caps *caps, text *refusals) {
+    return !lacks(refusals, row, "work-groups", row->min_work_group, caps->max_work_group_size) &&
+           !lacks(refusals, row, "a first work-group dimension", row->min_work_group, caps->max_work_item_sizes[0]) &&
+           !lacks(refusals, row, "local memory bytes", row->min_local_bytes, caps->local_memory_bytes) &&
+           (caps->max_parameter_bytes == 0 || /* not known */
+            !lacks(refusals, row, "kernel argument bytes", row->min_parameter_bytes, caps->max_parameter_bytes));
+}
+
+static bool row_is_taken(const variant *row, const oclattn_context *context, const tuning *tuned, const char *wanted,
+                         text *refusals) {
+    if (wanted != NULL && strcmp(wanted, row->name) != 0) {
+        return false;
+    }
+    if (wanted == NULL && row->only_if_preferred && !tuned->prefers_clblast) {
+        text_format(refusals, "%s: the tuning table (%s) does not prefer it on this device\n", row->name,
+                    tuned->origin);
+        return false;
+    }
+    return device_fits(row, &context->caps, refusals);
+}
+
+const variant *variant_next(plan_kind operation, const oclattn_context *context, const tuning *tuned,
+                            const char *wanted, size_t *cursor, text *refusals) {
+    while (*cursor < ROW_COUNT) {
+        const variant *row = &rows[(*cursor)++];
+        if (row->operation == operation && row_is_taken(row, context, tuned, wanted, refusals)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+static void list_names(plan_kind operation, char *names, size_t size) {
+    size_t length = 0;
+    names[0] = '\0';
+    for (size_t i = 0; i < ROW_COUNT; ++i) {
+        if (rows[i].operation == operation && length < size) {
+            length += (size_t)snprintf(names + length, size - length, "%s%s", length > 0 ? ", " : "", rows[i].name);
+        }
+    }
+}
+
+oclattn_status variant_none(plan_kind operation, const char *wanted, const text *refusals, oclattn_error *error) {
+    if (refusals->length > 0) {
+        const size_t length = refusals->length - 1; /* without the last newline */
+        return error_set(error, OCLATTN_UNSUPPORTED, "no variant fits: %.*s", (int)length, refusals->data);
+    }
+    char names[256];
+    list_names(operation, names, sizeof(names));
+    return error_set(error, OCLATTN_INVALID_ARGUMENT, "there is no variant \"%s\"; known: %s",
+                     wanted == NULL ? "" : wanted, names);
+}
+
+void variant_describe_refusals(const text *refusals, const char *indent, text *lines) {
+    size_t begin = 0;
+    for (size_t i = 0; i < refusals->length; ++i) {
+        if (refusals->data[i] == '\n') {
+            text_format(lines, "%s  not taken: %.*s\n", indent, (int)(i - begin), refusals->data + begin);
+            begin = i + 1;
+        }
+    }
+}
