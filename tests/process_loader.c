@@ -118,13 +118,15 @@ static bool child_succeeds(bool (*child)(void)) {
         return complain("fork");
     }
     if (WIFSIGNALED(status)) {
-        fprintf(stderr, "the child got signal %d%s\n", WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ": it hung" : "");
+        const int number = WTERMSIG(status);
+        fprintf(stderr, "the child got signal %d%s\n", number, number == SIGALRM ? ": it hung" : "");
     }
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 static bool is_refused(const char *what, oclattn_status status) {
-    const bool refused = status == OCLATTN_OPENCL_ERROR && last_error.status == status && strstr(last_error.message, "fork");
+    const bool refused = status == OCLATTN_OPENCL_ERROR && last_error.status == status &&
+                         strstr(last_error.message, "fork") != NULL;
     if (!refused) {
         fprintf(stderr, "%s in the child: status %d, \"%s\"\n", what, (int)status, last_error.message);
     }

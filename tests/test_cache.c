@@ -17,13 +17,12 @@
 
 #include "program/cache.h"
 #include "program/entry.h"
-#include "program/hash.h"
 #include "program/program.h"
+#include "support/answer.h"
 #include "support/log_capture.h"
 #include "support/temp_folder.h"
 
 #define THREADS 8
-#define KERNEL "kernel void answer(global int *out) { out[get_global_id(0)] = VALUE; }\n"
 #define BUILT "built from source"
 #define TAKEN "taken from the cache on disk"
 
@@ -41,7 +40,7 @@ static int set_up(void **state) {
     assert_int_equal(mkdir(f->kernels, 0700), 0);
     char path[TEMP_PATH_SIZE];
     temp_path(path, f->kernels, "answer.cl");
-    file_write(path, KERNEL, strlen(KERNEL));
+    file_write(path, ANSWER_SOURCE, strlen(ANSWER_SOURCE));
     setenv("OCLATTN_KERNEL_DIR", f->kernels, 1);
     *state = f;
     return 0;
@@ -76,18 +75,8 @@ static void assert_answer(oclattn_context *context, int expected) {
     snprintf(options, sizeof options, "-DVALUE=%d", expected);
     cl_kernel kernel;
     assert_int_equal(program_kernel(context, "answer.cl", options, "answer", &kernel, NULL), OCLATTN_OK);
-    cl_int code, value = -1;
-    cl_command_queue queue = clCreateCommandQueue(context->cl, context->device, 0, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    cl_mem buffer = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, sizeof value, NULL, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    assert_int_equal(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
-    const size_t one = 1;
-    assert_int_equal(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL), CL_SUCCESS);
-    assert_int_equal(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof value, &value, 0, NULL, NULL), CL_SUCCESS);
+    const int value = answer_of(context, kernel);
     clReleaseKernel(kernel);
-    clReleaseMemObject(buffer);
-    clReleaseCommandQueue(queue);
     assert_int_equal(value, expected);
 }
 
@@ -115,109 +104,6 @@ static void assert_replaced(fixture *f, const void *bytes, size_t size) {
     assert_run(f, TAKEN);
 }
 
-/* ---- the format ------------------------------------------------------------------------------------------------- */
-
-static void make_entry(text *entry, text *key) {
-    text_add_string(key, "key of this entry\n");
-    entry_encode(entry, key, (const unsigned char *)"\0binary\377", 8);
-    assert_false(entry->failed);
-}
-
-static bool decodes(const text *entry, const text *key) {
-    unsigned char *binary;
-    size_t size = 0;
-    const char *why = entry_decode(entry, key, &binary, &size);
-    if (!why) {
-        assert_int_equal(size, 8);
-        assert_memory_equal(binary, "\0binary\377", 8);
-    } else {
-        assert_null(binary);
-    }
-    free(binary);
-    return !why;
-}
-
-static void test_every_flip_and_cut_is_noticed(void **state) {
-    (void)state;
-    text entry = {0}, key = {0};
-    make_entry(&entry, &key);
-    assert_true(decodes(&entry, &key));
-    for (size_t i = 0; i < entry.length; i++) {
-        for (int bit = 0; bit < 8; bit++) {
-            entry.data[i] = (char)(entry.data[i] ^ (1 << bit));
-            assert_false(decodes(&entry, &key));
-            entry.data[i] = (char)(entry.data[i] ^ (1 << bit));
-        }
-    }
-    const size_t whole = entry.length;
-    for (entry.length = 0; entry.length < whole; entry.length++) {
-        /* A copy of the exact size, so that a sanitizer sees reads past its end. */
-        text cut = {0};
-        cut.data = malloc(entry.length + 1);
-        assert_non_null(cut.data);
-        memcpy(cut.data, entry.data, entry.length);
-        cut.data = realloc(cut.data, entry.length > 0 ? entry.length : 1);
-        cut.length = entry.length;
-        assert_false(decodes(&cut, &key));
-        free(cut.data);
-    }
-    text_add(&entry, "\0", 1);
-    assert_false(decodes(&entry, &key));
-    text_clear(&entry);
-    text_clear(&key);
-}
-
-static void sign(text *entry) {
-    const uint64_t hash = hash_bytes(HASH_START, entry->data + 16, entry->length - 16);
-    for (int i = 0; i < 8; i++) {
-        entry->data[8 + i] = (char)(unsigned char)(hash >> (8 * i));
-    }
-}
-
-static void set_number(text *entry, size_t at, uint64_t number) {
-    for (size_t i = 0; i < 8; i++) {
-        entry->data[at + i] = (char)(unsigned char)(number >> (8 * i));
-    }
-}
-
-/* Damage under a checksum that is right. */
-static void test_sizes_in_an_entry_are_not_trusted(void **state) {
-    (void)state;
-    const uint64_t sizes[] = {0, 1, 7, 9, 17, 19, 26, 1 << 20, UINT32_MAX, (uint64_t)1 << 63, UINT64_MAX - 31, UINT64_MAX};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        for (size_t at = 16; at <= 24; at += 8) {
-            text entry = {0}, key = {0};
-            make_entry(&entry, &key);
-            set_number(&entry, at, sizes[i]);
-            sign(&entry);
-            assert_false(decodes(&entry, &key));
-            text_clear(&entry);
-            text_clear(&key);
-        }
-    }
-}
-
-static void test_noise_is_not_an_entry(void **state) {
-    (void)state;
-    uint64_t random = 1;
-    for (int round = 0; round < 20000; round++) {
-        text entry = {0}, key = {0};
-        make_entry(&entry, &key);
-        for (int change = 0; change < 1 + round % 4; change++) {
-            random = random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-            entry.data[16 + (random >> 33) % (entry.length - 16)] ^= (char)(1 + (random >> 24) % 255);
-        }
-        entry.length -= (random >> 40) % 3 == 0 ? (random >> 50) % 20 : 0;
-        sign(&entry);
-        unsigned char *binary;
-        size_t size;
-        entry_decode(&entry, &key, &binary, &size);
-        free(binary);
-        text_clear(&entry);
-        text_clear(&key);
-    }
-}
-
 /* ---- entries on disk -------------------------------------------------------------------------------------------- */
 
 static void test_a_program_is_found_again(void **state) {
@@ -231,7 +117,7 @@ static void test_a_program_is_found_again(void **state) {
     assert_int_equal(status.st_mode & 0777, 0700);
     /* Another source is another entry. */
     temp_path(path, f->kernels, "answer.cl");
-    file_write(path, KERNEL "\n", strlen(KERNEL) + 1);
+    file_write(path, ANSWER_SOURCE "\n", strlen(ANSWER_SOURCE) + 1);
     assert_run(f, BUILT);
     assert_int_equal(folder_count(f->cache, NULL), 2);
 }
@@ -243,12 +129,12 @@ static void test_damaged_entries_are_replaced(void **state) {
     only_entry(f, path);
     size_t size;
     unsigned char *good = file_read(path, &size);
-    const size_t cuts[] = {0, 1, 31, 32, 100, size / 2, size - 1};
+    const size_t cuts[] = {0, 100, size - 1};
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         assert_replaced(f, good, cuts[i]);
     }
-    for (size_t i = 0; i < 12; i++) {
-        const size_t at = i * (size - 1) / 11;
+    for (size_t i = 0; i < 4; i++) {
+        const size_t at = i * (size - 1) / 3;
         good[at] ^= 0x40;
         assert_replaced(f, good, size);
         good[at] ^= 0x40;
@@ -327,10 +213,10 @@ static void test_a_pipe_is_not_waited_for(void **state) {
 
 /* ---- folders ---------------------------------------------------------------------------------------------------- */
 
-/* Three programs are built and run, nothing is kept, and one warning says `part`. */
+/* Two programs are built and run, nothing is kept, and one warning says `part`. */
 static void assert_uncached(fixture *f, const char *cache_dir, const char *part) {
     oclattn_context *context = open_context(f, cache_dir);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         assert_answer(context, i);
     }
     assert_int_equal(f->log.lines[OCLATTN_LOG_WARNING], 1);
@@ -346,12 +232,17 @@ static void test_an_unusable_folder_costs_one_line(void **state) {
     char below[TEMP_PATH_SIZE];
     temp_path(below, f->cache, "deeper/still");
     assert_uncached(f, below, "Not a directory");
+}
+
+/* The superuser writes in any folder, but not in this one. */
+static void test_a_read_only_folder_costs_one_line(void **state) {
+    fixture *f = *state;
     assert_uncached(f, "/proc/oclattn", "/proc/oclattn: ");
-    assert_int_equal(unlink(f->cache), 0);
-    temp_path(below, f->folder, "read-only");
-    assert_int_equal(mkdir(below, 0500), 0);
+    char path[TEMP_PATH_SIZE];
+    temp_path(path, f->folder, "read-only");
+    assert_int_equal(mkdir(path, 0500), 0);
     if (geteuid() != 0) {
-        assert_uncached(f, below, "Permission denied");
+        assert_uncached(f, path, "Permission denied");
     }
 }
 
@@ -501,15 +392,13 @@ static void test_many_writers_leave_one_good_entry(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_flip_and_cut_is_noticed),
-        cmocka_unit_test(test_sizes_in_an_entry_are_not_trusted),
-        cmocka_unit_test(test_noise_is_not_an_entry),
         WITH_FOLDER(test_a_program_is_found_again),
         WITH_FOLDER(test_damaged_entries_are_replaced),
         WITH_FOLDER(test_a_key_names_all_that_matters),
         WITH_FOLDER(test_foreign_entries_are_replaced),
         WITH_FOLDER(test_a_pipe_is_not_waited_for),
         WITH_FOLDER(test_an_unusable_folder_costs_one_line),
+        WITH_FOLDER(test_a_read_only_folder_costs_one_line),
         WITH_FOLDER(test_an_entry_that_cannot_be_replaced_costs_one_line),
         WITH_FOLDER(test_a_full_disk_costs_one_line),
         WITH_FOLDER(test_the_folder_follows_wish_and_environment),

@@ -1,4 +1,4 @@
-/* What happens to processes: exit without destroying, dlclose, fork. Each case is a process of its own, process_loader. */
+/* What happens to processes: exit without destroying, dlclose, fork. Each case is a process_loader of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

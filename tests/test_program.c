@@ -13,11 +13,11 @@
 #include "program/program.h"
 #include "program/source.h"
 #include "program/sources.h"
+#include "support/answer.h"
 #include "support/log_capture.h"
 #include "support/temp_folder.h"
 
 #define THREADS 8
-#define KERNEL "kernel void answer(global int *out) { out[get_global_id(0)] = VALUE; }\n"
 
 typedef struct fixture {
     char folder[TEMP_PATH_SIZE];
@@ -98,7 +98,8 @@ static void test_embedded_files_expand(void **state) {
 
 static void test_includes_are_expanded_once(void **state) {
     const fixture *f = *state;
-    put(f, "main.cl", "int first;\n#include \"a.clh\"\n  #\tinclude\t\"b.clh\" // again\n#include \"a.clh\"\nint last;");
+    put(f, "main.cl", "int first;\n#include \"a.clh\"\n  #\tinclude\t\"b.clh\" // again\n#include \"a.clh\"\n"
+                      "int last;");
     put(f, "a.clh", "#include \"b.clh\"\r\nint a;\n");
     put(f, "b.clh", "");
     assert_expands_to("main.cl", "#line 1 \"main.cl\"\nint first;\n#line 1 \"a.clh\"\n#line 1 \"b.clh\"\n"
@@ -151,32 +152,22 @@ static int run_answer(oclattn_context *context, const char *options) {
     cl_kernel kernel;
     oclattn_error error;
     assert_int_equal(program_kernel(context, "answer.cl", options, "answer", &kernel, &error), OCLATTN_OK);
-    cl_int code, value = -1;
-    cl_command_queue queue = clCreateCommandQueue(context->cl, context->device, 0, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    cl_mem buffer = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, sizeof value, NULL, &code);
-    assert_int_equal(code, CL_SUCCESS);
-    assert_int_equal(clSetKernelArg(kernel, 0, sizeof buffer, &buffer), CL_SUCCESS);
-    const size_t one = 1;
-    assert_int_equal(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &one, NULL, 0, NULL, NULL), CL_SUCCESS);
-    assert_int_equal(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof value, &value, 0, NULL, NULL), CL_SUCCESS);
+    const int value = answer_of(context, kernel);
     clReleaseKernel(kernel);
-    clReleaseMemObject(buffer);
-    clReleaseCommandQueue(queue);
     return value;
 }
 
 static void test_a_program_is_built_once(void **state) {
     fixture *f = *state;
     put(f, "answer.cl", "#include \"body.clh\"\n");
-    put(f, "body.clh", KERNEL);
+    put(f, "body.clh", ANSWER_SOURCE);
     assert_int_equal(run_answer(f->context, "-DVALUE=42"), 42);
     cl_program first, again, other;
     put(f, "body.clh", "not C");
     assert_int_equal(program_get(f->context, "answer.cl", "-DVALUE=42", &first, &f->error), OCLATTN_OK);
     assert_int_equal(program_get(f->context, "answer.cl", "-DVALUE=42", &again, NULL), OCLATTN_OK);
     assert_ptr_equal(first, again);
-    put(f, "body.clh", KERNEL);
+    put(f, "body.clh", ANSWER_SOURCE);
     assert_int_equal(program_get(f->context, "answer.cl", "-DVALUE=7", &other, &f->error), OCLATTN_OK);
     assert_ptr_not_equal(first, other);
     assert_int_equal(run_answer(f->context, "-DVALUE=7"), 7);
@@ -191,9 +182,9 @@ static void test_a_failed_build_says_why(void **state) {
     assert_int_equal(program_get(f->context, "answer.cl", "-DX=1", &program, &f->error), OCLATTN_BUILD_FAILED);
     assert_null(program);
     assert_int_equal(f->error.status, OCLATTN_BUILD_FAILED);
-    assert_int_equal(f->error.cl_code, CL_BUILD_PROGRAM_FAILURE);
+    assert_true(f->error.cl_code == CL_BUILD_PROGRAM_FAILURE || f->error.cl_code == CL_COMPILE_PROGRAM_FAILURE);
     char start[512];
-    snprintf(start, sizeof start, "building answer.cl (-cl-std=CL1.2 -DX=1) for %s failed: ", f->context->caps.name);
+    snprintf(start, sizeof start, "building answer.cl (-cl-std=CL1.2 -w -DX=1) for %s failed: ", f->context->caps.name);
     assert_memory_equal(f->error.message, start, strlen(start));
     assert_non_null(strstr(f->error.message, "undeclared_name"));
     assert_non_null(strstr(f->error.message, "body.clh:3:"));
@@ -201,13 +192,13 @@ static void test_a_failed_build_says_why(void **state) {
     assert_true(f->log.lines[OCLATTN_LOG_WARNING] >= 2);
     assert_int_equal(program_get(f->context, "answer.cl", "-DX=1", &program, NULL), OCLATTN_BUILD_FAILED);
     /* A repaired file builds: failures are not remembered. */
-    put(f, "body.clh", KERNEL);
+    put(f, "body.clh", ANSWER_SOURCE);
     assert_int_equal(program_get(f->context, "answer.cl", "-DX=1 -DVALUE=2", &program, NULL), OCLATTN_OK);
 }
 
 static void test_a_missing_kernel_is_named(void **state) {
     fixture *f = *state;
-    put(f, "answer.cl", KERNEL);
+    put(f, "answer.cl", ANSWER_SOURCE);
     cl_kernel kernel;
     assert_int_equal(program_kernel(f->context, "answer.cl", "-DVALUE=1", "question", &kernel, &f->error),
                      OCLATTN_OPENCL_ERROR);
@@ -238,7 +229,7 @@ static int get_programs(void *argument) {
 
 static void test_threads_build_a_program_once(void **state) {
     fixture *f = *state;
-    put(f, "answer.cl", KERNEL);
+    put(f, "answer.cl", ANSWER_SOURCE);
     thrd_t threads[THREADS];
     worker workers[THREADS];
     for (int i = 0; i < THREADS; i++) {

@@ -15,9 +15,9 @@ static oclattn_status check_options(const oclattn_context_options *options, ocla
                          "oclattn_context_options_init");
     }
     if (options->struct_size > sizeof *options) {
-        return error_set(error, OCLATTN_INVALID_ARGUMENT, "options->struct_size is %zu and this library (%s) knows %zu: "
-                         "the program was compiled with a newer header", options->struct_size, oclattn_version(),
-                         sizeof *options);
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "options->struct_size is %zu and this library (%s) "
+                         "knows %zu: the program was compiled with a newer header", options->struct_size,
+                         oclattn_version(), sizeof *options);
     }
     if (options->struct_size < sizeof *options) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "options->struct_size is %zu, smaller than any release had: "
@@ -65,11 +65,7 @@ static oclattn_status choose_and_create(const oclattn_context_options *options, 
                                         const logger *log, oclattn_context **context, oclattn_error *error) {
     size_t index;
     RETURN_IF_ERROR(device_choose(list, options->device, log, &index, error));
-    const device_record *record = &list->items[index];
-    RETURN_IF_ERROR(create_on(record, log, options->cache_dir, context, error));
-    log_line(log, OCLATTN_LOG_INFO, "device %d:%d: %s (%s, driver %s)", record->platform_index, record->device_index,
-             record->caps.name, record->caps.platform_name, record->caps.driver_version);
-    return OCLATTN_OK;
+    return create_on(&list->items[index], log, options->cache_dir, context, error);
 }
 
 oclattn_status oclattn_context_create(const oclattn_context_options *options, oclattn_context **context,

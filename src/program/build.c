@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "cache.h"
+#include "compile.h"
 #include "program.h"
 #include "source.h"
 
-#define COMMON_OPTIONS "-cl-std=CL1.2"
+/* Some drivers write the number of warnings to stderr. */
+#define COMMON_OPTIONS "-cl-std=CL1.2 -w"
 
 struct built_program {
     struct built_program *next;
@@ -89,7 +91,8 @@ static char *read_build_log(cl_program program, cl_device_id device) {
         return NULL;
     }
     char *build_log = calloc(1, size + 1);
-    if (build_log && clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, build_log, NULL) != CL_SUCCESS) {
+    if (build_log &&
+        clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_LOG, size, build_log, NULL) != CL_SUCCESS) {
         free(build_log);
         return NULL;
     }
@@ -107,12 +110,13 @@ static void log_each_line(const logger *log, const char *lines) {
     }
 }
 
+/* program: what the compiler left, or NULL. */
 static oclattn_status report_failure(const build_job *job, cl_program program, cl_int code, oclattn_error *error) {
     const oclattn_context *context = job->context;
     if (code == CL_OUT_OF_HOST_MEMORY || code == CL_OUT_OF_RESOURCES || code == CL_MEM_OBJECT_ALLOCATION_FAILURE) {
-        return error_from_cl(error, code, "clBuildProgram");
+        return error_from_cl(error, code, "building a program");
     }
-    char *build_log = read_build_log(program, context->device);
+    char *build_log = program ? read_build_log(program, context->device) : NULL;
     const char *reason = build_log && build_log[0] != '\0' ? build_log : cl_error_name(code);
     error_set(error, OCLATTN_BUILD_FAILED, "building %s (%s) for %s failed: %s", job->file, job->options,
               context->caps.name, reason);
@@ -127,37 +131,22 @@ static oclattn_status report_failure(const build_job *job, cl_program program, c
 }
 
 static oclattn_status build_from_source(const build_job *job, cl_program *program, oclattn_error *error) {
-    const char *const text_data = job->source.data;
-    const size_t length = job->source.length;
-    cl_int code;
-    cl_program made = clCreateProgramWithSource(job->context->cl, 1, (const char **)&text_data, &length, &code);
-    if (!made) {
-        return error_from_cl(error, code, "clCreateProgramWithSource");
-    }
-    code = clBuildProgram(made, 1, &job->context->device, job->options, NULL, NULL);
+    oclattn_context *context = job->context;
+    compiled made;
+    const cl_int code = compile_source(context, &job->source, job->options, context->cache_dir != NULL, &made);
     if (code != CL_SUCCESS) {
-        const oclattn_status status = report_failure(job, made, code, error);
-        clReleaseProgram(made);
+        const oclattn_status status = report_failure(job, made.program, code, error);
+        compiled_clear(&made);
         return status;
     }
-    *program = made;
+    log_line(&context->log, OCLATTN_LOG_DEBUG, "%s (%s): built from source", job->file, job->options);
+    if (made.binary) {
+        cache_store(context, &job->key, made.binary, made.size);
+    }
+    *program = made.program;
+    made.program = NULL;
+    compiled_clear(&made);
     return OCLATTN_OK;
-}
-
-/* NULL where the driver does not take it. */
-static cl_program build_from_binary(const build_job *job, const unsigned char *binary, size_t size) {
-    cl_int binary_code, code;
-    cl_program made = clCreateProgramWithBinary(job->context->cl, 1, &job->context->device, &size, &binary,
-                                                &binary_code, &code);
-    if (!made) {
-        return NULL;
-    }
-    if (binary_code != CL_SUCCESS ||
-        clBuildProgram(made, 1, &job->context->device, job->options, NULL, NULL) != CL_SUCCESS) {
-        clReleaseProgram(made);
-        return NULL;
-    }
-    return made;
 }
 
 static cl_program take_from_cache(const build_job *job) {
@@ -166,82 +155,26 @@ static cl_program take_from_cache(const build_job *job) {
     if (!binary) {
         return NULL;
     }
-    cl_program program = build_from_binary(job, binary, size);
+    cl_program program = compile_binary(job->context, binary, size, job->options);
     free(binary);
-    log_line(&job->context->log, OCLATTN_LOG_DEBUG, program ? "%s (%s): taken from the cache on disk"
-             : "%s (%s): the driver refused the cached binary, building from source", job->file, job->options);
+    log_line(&job->context->log, OCLATTN_LOG_DEBUG, "%s (%s): %s", job->file, job->options,
+             program ? "taken from the cache on disk" : "the driver refused the cached binary");
     return program;
-}
-
-/* Where our device stands among those of a program; count where it is not there. */
-static cl_uint device_position(cl_program program, cl_device_id device, cl_uint count) {
-    cl_device_id *devices = calloc(count, sizeof *devices);
-    cl_uint position = count;
-    if (devices &&
-        clGetProgramInfo(program, CL_PROGRAM_DEVICES, count * sizeof *devices, devices, NULL) == CL_SUCCESS) {
-        for (position = 0; position < count && devices[position] != device; position++) {
-        }
-    }
-    free(devices);
-    return position;
-}
-
-/* Reads the binary of the device at `position` of `count`; free it. NULL where the driver has none. */
-static unsigned char *read_binary(cl_program program, cl_uint count, cl_uint position, size_t *size) {
-    size_t *sizes = calloc(count, sizeof *sizes);
-    unsigned char **binaries = calloc(count, sizeof *binaries);
-    unsigned char *binary = NULL;
-    if (!sizes || !binaries ||
-        clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, count * sizeof *sizes, sizes, NULL) != CL_SUCCESS ||
-        sizes[position] == 0) {
-        goto done;
-    }
-    *size = sizes[position];
-    binary = malloc(*size);
-    binaries[position] = binary; /* NULL for the others: not copied */
-    if (binary &&
-        clGetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof *binaries, binaries, NULL) != CL_SUCCESS) {
-        free(binary);
-        binary = NULL;
-    }
-
-done:
-    free(sizes);
-    free(binaries);
-    return binary;
-}
-
-static void put_into_cache(const build_job *job, cl_program program) {
-    cl_uint count = 0;
-    if (clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof count, &count, NULL) != CL_SUCCESS || count == 0) {
-        return;
-    }
-    const cl_uint position = device_position(program, job->context->device, count);
-    size_t size = 0;
-    unsigned char *binary = position < count ? read_binary(program, count, position, &size) : NULL;
-    if (binary) {
-        cache_store(job->context, &job->key, binary, size);
-    }
-    free(binary);
 }
 
 static oclattn_status run_job(build_job *job, cl_program *program, oclattn_error *error) {
     RETURN_IF_ERROR(source_expand(job->file, &job->source, error));
-    cache_describe(&job->key, job->context, &job->source, job->options);
-    if (job->key.failed) {
-        return error_no_memory(error);
+    if (job->context->cache_dir) {
+        cache_describe(&job->key, job->context, &job->source, job->options);
+        if (job->key.failed) {
+            return error_no_memory(error);
+        }
+        *program = take_from_cache(job);
+        if (*program) {
+            return OCLATTN_OK;
+        }
     }
-    const bool use_disk = job->context->cache_dir != NULL;
-    *program = use_disk ? take_from_cache(job) : NULL;
-    if (*program) {
-        return OCLATTN_OK;
-    }
-    RETURN_IF_ERROR(build_from_source(job, program, error));
-    log_line(&job->context->log, OCLATTN_LOG_DEBUG, "%s (%s): built from source", job->file, job->options);
-    if (use_disk) {
-        put_into_cache(job, *program);
-    }
-    return OCLATTN_OK;
+    return build_from_source(job, program, error);
 }
 
 static oclattn_status build_entry(oclattn_context *context, struct built_program *entry, oclattn_error *error) {

@@ -209,7 +209,8 @@ void cache_store(oclattn_context *context, const text *key, const unsigned char 
     }
     text content = {0};
     entry_encode(&content, key, binary, size);
-    if (!content.failed && !write_entry(context, key, &content) && !atomic_exchange(&context->cache_is_read_only, true)) {
+    const bool failed = !content.failed && !write_entry(context, key, &content);
+    if (failed && !atomic_exchange(&context->cache_is_read_only, true)) {
         log_line(&context->log, OCLATTN_LOG_WARNING, "compiled kernels are not kept: cannot write in %s: %s",
                  context->cache_dir, strerror(errno));
     }

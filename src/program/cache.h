@@ -6,7 +6,8 @@
 #include "context.h"
 #include "text.h"
 
-/* Resolves oclattn_context_options.cache_dir. *folder receives a copy, or NULL for no cache; nothing is made on disk. */
+/* Resolves oclattn_context_options.cache_dir. *folder receives a copy, or NULL for no cache. Nothing is
+ * made on disk. */
 oclattn_status cache_choose_folder(const char *wish, const logger *log, char **folder, oclattn_error *error);
 
 /* Describes everything that the compiled program follows from. */

@@ -71,6 +71,6 @@ oclattn_status context_check_process(const oclattn_context *context, oclattn_err
     if (context->process_id == os_process_id()) {
         return OCLATTN_OK;
     }
-    return error_set(error, OCLATTN_OPENCL_ERROR, "this context was made before fork(): OpenCL drivers do not work in the "
-                     "child of a process that used them; fork before the first use, or start a new program");
+    return error_set(error, OCLATTN_OPENCL_ERROR, "this context was made before fork(): OpenCL drivers do not work in "
+                     "the child of a process that used them; fork before the first use, or start a new program");
 }
