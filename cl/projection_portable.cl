@@ -31,8 +31,7 @@ __kernel void pack_weights(const pack_params params, __global const uchar *w, __
                            __global float *panels, __global float *bias)
 {
     const pack_params *p = &params;
-    const long padded = (p->out_dim + p->panel - 1) / p->panel * p->panel;
-    for (long item = get_global_id(0); item < padded * p->in_dim; item += get_global_size(0)) {
+    for (long item = get_global_id(0); item < p->padded * p->in_dim; item += get_global_size(0)) {
         const long column = item / (p->in_dim * p->panel) * p->panel + item % p->panel;
         const long k = item / p->panel % p->in_dim;
         const long from = p->w_offset + (p->out_in ? column * p->in_dim + k : k * p->out_dim + column);

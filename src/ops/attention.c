@@ -78,22 +78,43 @@ static oclattn_status resolve(attention_plan *self, const oclattn_attention_desc
     return settle_workspace(self, error);
 }
 
-static oclattn_status make_kernels(attention_plan *self, oclattn_error *error) {
-    static const char file[] = "attention_portable.cl";
+static int64_t parts(int64_t whole, int64_t part) {
+    return (whole + part - 1) / part;
+}
+
+static int64_t attend_items(const attention_plan *self, const attention_problem *problem) {
+    const int64_t v_parts = parts(problem->desc.v_dim, self->tuned->v_part);
+    return attention_rows(problem) * v_parts * chunk_count(self, problem->kv_len);
+}
+
+static int64_t combine_items(const attention_problem *problem) {
+    return attention_rows(problem) * parts(problem->desc.v_dim, 16);
+}
+
+static oclattn_status make_kernel(attention_plan *self, const char *name, int64_t items, planned_kernel *kernel,
+                                  oclattn_error *error) {
     const oclattn_attention_desc *desc = &self->problem.desc;
-    oclattn_context *context = self->base.context;
-    const size_t local = (size_t)self->tuned->local_size;
     char options[128];
     snprintf(options, sizeof(options), "-DK_TYPE=%d -DV_TYPE=%d -DKEY_BLOCK=%d -DV_PART=%d", (int)desc->k_type,
              (int)desc->v_type, self->tuned->key_block, self->tuned->v_part);
+    const kernel_source source = {.file = "attention_portable.cl",
+                                  .options = options,
+                                  .name = name,
+                                  .params_bytes = sizeof(attention_params),
+                                  .preferred_local = (size_t)self->tuned->local_size,
+                                  .most_items = items};
+    return planned_kernel_make(self->base.context, &source, kernel, error);
+}
+
+static oclattn_status make_kernels(attention_plan *self, oclattn_error *error) {
+    const attention_problem *problem = &self->problem;
     RETURN_IF_ERROR(
-        planned_kernel_make(context, file, options, "attention_portable", local, &self->attend, error));
-    if (chunk_count(self, desc->kv_len) > 1) {
-        RETURN_IF_ERROR(
-            planned_kernel_make(context, file, options, "attention_combine", local, &self->combine, error));
+        make_kernel(self, "attention_portable", attend_items(self, problem), &self->attend, error));
+    if (chunk_count(self, problem->desc.kv_len) > 1) {
+        RETURN_IF_ERROR(make_kernel(self, "attention_combine", combine_items(problem), &self->combine, error));
     }
-    if (desc->scores_kind != OCLATTN_SCORES_NONE) {
-        RETURN_IF_ERROR(planned_kernel_make(context, file, options, "attention_scores", local, &self->show, error));
+    if (problem->desc.scores_kind != OCLATTN_SCORES_NONE) {
+        RETURN_IF_ERROR(make_kernel(self, "attention_scores", attention_rows(problem), &self->show, error));
     }
     return OCLATTN_OK;
 }
@@ -263,23 +284,18 @@ static oclattn_status launch_one(const planned_kernel *kernel, const attention_c
     return launch_kernel(list, kernel, items, error);
 }
 
-static int64_t parts(int64_t whole, int64_t part) {
-    return (whole + part - 1) / part;
-}
-
 static oclattn_status launch_all(const attention_plan *self, const attention_call *call, launch_list *list,
                                  oclattn_error *error) {
-    const int64_t rows = attention_rows(&call->problem);
-    const int64_t v_dim = self->problem.desc.v_dim;
-    const int64_t v_parts = parts(v_dim, self->tuned->v_part);
+    const attention_problem *problem = &call->problem;
+    const int64_t rows = attention_rows(problem);
     if (rows == 0) {
         return OCLATTN_OK;
     }
-    RETURN_IF_ERROR(launch_one(&self->attend, call, rows * v_parts * call->params.chunk_count, list, error));
+    RETURN_IF_ERROR(launch_one(&self->attend, call, attend_items(self, problem), list, error));
     if (call->params.chunk_count > 1) {
-        RETURN_IF_ERROR(launch_one(&self->combine, call, rows * parts(v_dim, 16), list, error));
+        RETURN_IF_ERROR(launch_one(&self->combine, call, combine_items(problem), list, error));
     }
-    if (self->show.kernel != NULL && call->problem.kv_len > 0) {
+    if (self->show.kernel != NULL && problem->kv_len > 0) {
         RETURN_IF_ERROR(launch_one(&self->show, call, rows, list, error));
     }
     return OCLATTN_OK;

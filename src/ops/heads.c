@@ -56,6 +56,13 @@ static oclattn_status resolve(heads_plan *self, const oclattn_heads_desc *desc, 
     return check_tensor_allocation(&self->base.context->caps, &self->heads, error);
 }
 
+/* One for 16 columns of a row of a head. */
+static int64_t item_count(const heads_plan *self) {
+    const oclattn_heads_desc *desc = &self->desc;
+    const int64_t width = splits(self) ? desc->padded_dim : desc->head_dim;
+    return desc->batch * desc->rows * desc->heads * ((width + 15) / 16);
+}
+
 static oclattn_status compile(heads_plan *self, oclattn_error *error) {
     oclattn_context *context = self->base.context;
     const oclattn_heads_desc *desc = &self->desc;
@@ -68,8 +75,13 @@ static oclattn_status compile(heads_plan *self, oclattn_error *error) {
                 type_name(desc->packed_type), splits(self) ? "->" : "<-", (long long)desc->batch,
                 (long long)desc->heads, (long long)desc->rows, (long long)desc->padded_dim,
                 type_name(desc->heads_type), self->base.variant);
-    RETURN_IF_ERROR(planned_kernel_make(context, splits(self) ? "split.cl" : "merge.cl", "", name, local,
-                                        &self->kernel, error));
+    const kernel_source source = {.file = splits(self) ? "split.cl" : "merge.cl",
+                                  .options = "",
+                                  .name = name,
+                                  .params_bytes = sizeof(heads_params),
+                                  .preferred_local = local,
+                                  .most_items = item_count(self)};
+    RETURN_IF_ERROR(planned_kernel_make(context, &source, &self->kernel, error));
     return plan_check_description(&self->base, error);
 }
 
@@ -86,13 +98,11 @@ oclattn_status heads_plan_make(oclattn_context *context, plan_kind kind, const o
 
 static oclattn_status launch(const heads_plan *self, launch_list *list, const heads_params *params, cl_mem from,
                              cl_mem to, oclattn_error *error) {
-    const int64_t width = splits(self) ? self->desc.padded_dim : self->desc.head_dim;
-    const int64_t items = params->batch * params->rows * params->heads * ((width + 15) / 16);
     cl_uint index = 0;
     RETURN_IF_ERROR(set_argument(&self->kernel, &index, sizeof(*params), params, error));
     RETURN_IF_ERROR(set_buffer(&self->kernel, &index, from, error));
     RETURN_IF_ERROR(set_buffer(&self->kernel, &index, to, error));
-    return launch_kernel(list, &self->kernel, items, error);
+    return launch_kernel(list, &self->kernel, item_count(self), error);
 }
 
 oclattn_status heads_launch(const oclattn_plan *plan, launch_list *list, const oclattn_heads_args *args,

@@ -35,7 +35,13 @@ static oclattn_status compile(merge_states_plan *self, oclattn_error *error) {
     self->base.variant = "merge_states_portable";
     text_format(&self->base.description, "merge_states: o [%lld, %lld] f32\n  variant: %s\n",
                 (long long)self->o.dims[0], (long long)self->o.width, self->base.variant);
-    RETURN_IF_ERROR(planned_kernel_make(context, "merge_states.cl", "", "merge_states", local, &self->kernel, error));
+    const kernel_source source = {.file = "merge_states.cl",
+                                  .options = "",
+                                  .name = "merge_states",
+                                  .params_bytes = sizeof(states_params),
+                                  .preferred_local = local,
+                                  .most_items = self->o.dims[0]};
+    RETURN_IF_ERROR(planned_kernel_make(context, &source, &self->kernel, error));
     return plan_check_description(&self->base, error);
 }
 

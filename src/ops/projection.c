@@ -102,18 +102,44 @@ static oclattn_status resolve(projection_plan *self, const oclattn_projection_de
     return check_allocation(&self->base.context->caps, "the workspace", self->base.workspace_bytes, error);
 }
 
-static oclattn_status make_kernels(projection_plan *self, oclattn_error *error) {
-    static const char file[] = "projection_portable.cl";
-    oclattn_context *context = self->base.context;
-    const size_t local = (size_t)self->tuned->local_size;
+static int64_t panel_width(const projection_plan *self) {
+    return self->chosen->id == VARIANT_PROJECTION_CLBLAST ? self->desc.out_dim : PROJECTION_PANEL;
+}
+
+static int64_t padded_columns(const projection_plan *self) {
+    const int64_t panel = panel_width(self);
+    return (self->desc.out_dim + panel - 1) / panel * panel;
+}
+
+/* Tiles of rows times panels. */
+static int64_t multiply_items(const projection_plan *self) {
+    const int64_t rows = self->desc.batch * self->desc.rows;
+    return (rows + self->tuned->rows - 1) / self->tuned->rows * (padded_columns(self) / PROJECTION_PANEL);
+}
+
+static oclattn_status make_kernel(projection_plan *self, const char *name, size_t params_bytes, int64_t items,
+                                  planned_kernel *kernel, oclattn_error *error) {
     char options[64];
     snprintf(options, sizeof(options), "-DROWS=%d -DK_BLOCK=%d", self->tuned->rows, self->tuned->k_block);
-    RETURN_IF_ERROR(planned_kernel_make(context, file, options, "pack_weights", local, &self->pack, error));
+    const kernel_source source = {.file = "projection_portable.cl",
+                                  .options = options,
+                                  .name = name,
+                                  .params_bytes = params_bytes,
+                                  .preferred_local = (size_t)self->tuned->local_size,
+                                  .most_items = items};
+    return planned_kernel_make(self->base.context, &source, kernel, error);
+}
+
+static oclattn_status make_kernels(projection_plan *self, oclattn_error *error) {
+    const size_t params_bytes = sizeof(projection_params);
+    const int64_t weight_items = padded_columns(self) * self->desc.in_dim;
+    RETURN_IF_ERROR(make_kernel(self, "pack_weights", sizeof(pack_params), weight_items, &self->pack, error));
     if (self->chosen->id == VARIANT_PROJECTION_CLBLAST) {
-        RETURN_IF_ERROR(planned_kernel_make(context, file, options, "broadcast_bias", local, &self->fill, error));
+        const int64_t elements = (int64_t)self->product.m * self->desc.out_dim;
+        RETURN_IF_ERROR(make_kernel(self, "broadcast_bias", params_bytes, elements, &self->fill, error));
         return projection_blas_make(self, error);
     }
-    return planned_kernel_make(context, file, options, "projection_portable", local, &self->multiply, error);
+    return make_kernel(self, "projection_portable", params_bytes, multiply_items(self), &self->multiply, error);
 }
 
 oclattn_status projection_plan_make(oclattn_context *context, const oclattn_projection_desc *desc,
@@ -153,10 +179,6 @@ void projection_describe(const oclattn_plan *plan, const char *indent, text *lin
 
 /* ---- weights ---------------------------------------------------------------------------------------------------- */
 
-static int64_t panel_width(const projection_plan *self) {
-    return self->chosen->id == VARIANT_PROJECTION_CLBLAST ? self->desc.out_dim : PROJECTION_PANEL;
-}
-
 static oclattn_status make_buffer(const oclattn_context *context, int64_t floats, cl_mem *buffer,
                                   oclattn_error *error) {
     cl_int code = CL_SUCCESS;
@@ -166,14 +188,13 @@ static oclattn_status make_buffer(const oclattn_context *context, int64_t floats
 
 static oclattn_status launch_pack(const projection_plan *self, launch_list *list, const pack_params *params, cl_mem w,
                                   cl_mem b, const prepared_matrix *matrix, oclattn_error *error) {
-    const int64_t padded = (params->out_dim + params->panel - 1) / params->panel * params->panel;
     cl_uint index = 0;
     RETURN_IF_ERROR(set_argument(&self->pack, &index, sizeof(*params), params, error));
     RETURN_IF_ERROR(set_buffer(&self->pack, &index, w, error));
     RETURN_IF_ERROR(set_buffer(&self->pack, &index, b == NULL ? w : b, error));
     RETURN_IF_ERROR(set_buffer(&self->pack, &index, matrix->panels, error));
     RETURN_IF_ERROR(set_buffer(&self->pack, &index, matrix->bias, error));
-    return launch_kernel(list, &self->pack, padded * params->in_dim, error);
+    return launch_kernel(list, &self->pack, params->padded * params->in_dim, error);
 }
 
 static oclattn_status bind_weight(const tensor_spec *spec, const char *name, const oclattn_tensor *tensor,
@@ -195,17 +216,17 @@ oclattn_status projection_prepare(const oclattn_plan *plan, launch_list *list, c
     const oclattn_projection_desc *desc = &self->desc;
     RETURN_IF_ERROR(bind_weight(&self->w, names[0], w, error));
     RETURN_IF_ERROR(bind_weight(&self->b, names[1], b, error));
-    const int64_t panel = panel_width(self);
-    const int64_t padded = (desc->out_dim + panel - 1) / panel * panel;
+    const int64_t padded = padded_columns(self);
     matrix->in_dim = desc->in_dim;
     matrix->out_dim = desc->out_dim;
-    matrix->panel = panel;
+    matrix->panel = panel_width(self);
     matrix->has_bias = self->b.used;
     RETURN_IF_ERROR(make_buffer(plan->context, padded * desc->in_dim, &matrix->panels, error));
     RETURN_IF_ERROR(make_buffer(plan->context, padded, &matrix->bias, error));
     const pack_params params = {.in_dim = desc->in_dim,
                                 .out_dim = desc->out_dim,
-                                .panel = panel,
+                                .panel = matrix->panel,
+                                .padded = padded,
                                 .w_offset = w->offset,
                                 .b_offset = self->b.used ? b->offset : 0,
                                 .w_type = (int)desc->w_type,
@@ -270,15 +291,13 @@ static oclattn_status check_matrix(const projection_plan *self, const prepared_m
 static oclattn_status launch_portable(const projection_plan *self, launch_list *list, const projection_call *call,
                                       oclattn_error *error) {
     const projection_params params = projection_call_params(self, call);
-    const int64_t row_tiles = (params.batch * params.rows + self->tuned->rows - 1) / self->tuned->rows;
-    const int64_t panels = (params.out_dim + PROJECTION_PANEL - 1) / PROJECTION_PANEL;
     cl_uint index = 0;
     RETURN_IF_ERROR(set_argument(&self->multiply, &index, sizeof(params), &params, error));
     RETURN_IF_ERROR(set_buffer(&self->multiply, &index, call->args->x.buffer, error));
     RETURN_IF_ERROR(set_buffer(&self->multiply, &index, call->matrix->panels, error));
     RETURN_IF_ERROR(set_buffer(&self->multiply, &index, call->matrix->bias, error));
     RETURN_IF_ERROR(set_buffer(&self->multiply, &index, call->args->y.buffer, error));
-    return launch_kernel(list, &self->multiply, row_tiles * panels, error);
+    return launch_kernel(list, &self->multiply, multiply_items(self), error);
 }
 
 projection_params projection_call_params(const projection_plan *self, const projection_call *call) {

@@ -8,6 +8,11 @@
  * work-groups in 32 bits can take. */
 #define MOST_WORK_ITEMS ((size_t)1 << 30)
 
+/* From this many work-groups on, PoCL compiles a kernel anew, without 16-bit group numbers. */
+enum { LARGE_LAUNCH_GROUPS = 1 << 16 };
+
+enum { LARGEST_PARAMS = 1024 };
+
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
@@ -30,11 +35,71 @@ static oclattn_status settle_local_size(const oclattn_context *context, size_t p
     return OCLATTN_OK;
 }
 
-oclattn_status planned_kernel_make(oclattn_context *context, const char *file, const char *options, const char *name,
-                                   size_t preferred, planned_kernel *kernel, oclattn_error *error) {
-    RETURN_IF_ERROR(program_kernel(context, file, options, name, &kernel->kernel, error));
-    kernel->name = name;
-    return settle_local_size(context, preferred, kernel, error);
+static size_t global_size(const planned_kernel *kernel, int64_t items) {
+    const size_t wanted = (uint64_t)items < MOST_WORK_ITEMS ? (size_t)items : MOST_WORK_ITEMS;
+    return (wanted + kernel->local - 1) / kernel->local * kernel->local;
+}
+
+/* All-zero parameters describe an empty problem, for which no kernel touches a buffer. */
+static oclattn_status set_empty_problem(const planned_kernel *kernel, size_t params_bytes, cl_mem buffer,
+                                        oclattn_error *error) {
+    unsigned char params[LARGEST_PARAMS] = {0};
+    cl_uint count = 0;
+    cl_uint index = 0;
+    const cl_int code = clGetKernelInfo(kernel->kernel, CL_KERNEL_NUM_ARGS, sizeof(count), &count, NULL);
+    if (code != CL_SUCCESS) {
+        return error_from_cl(error, code, "clGetKernelInfo");
+    }
+    RETURN_IF_ERROR(set_argument(kernel, &index, params_bytes, params, error));
+    while (index < count) {
+        RETURN_IF_ERROR(set_buffer(kernel, &index, buffer, error));
+    }
+    return OCLATTN_OK;
+}
+
+static oclattn_status launch_and_wait(const planned_kernel *kernel, cl_command_queue queue, size_t items,
+                                      oclattn_error *error) {
+    const size_t global = global_size(kernel, (int64_t)items);
+    cl_int code = clEnqueueNDRangeKernel(queue, kernel->kernel, 1, NULL, &global, &kernel->local, 0, NULL, NULL);
+    if (code == CL_SUCCESS) {
+        code = clFinish(queue);
+    }
+    return code == CL_SUCCESS ? OCLATTN_OK : error_from_cl(error, code, "launching a kernel without work");
+}
+
+static oclattn_status warm_with(const kernel_source *source, const planned_kernel *kernel, cl_command_queue queue,
+                                cl_mem buffer, oclattn_error *error) {
+    RETURN_IF_ERROR(set_empty_problem(kernel, source->params_bytes, buffer, error));
+    RETURN_IF_ERROR(launch_and_wait(kernel, queue, 1, error));
+    const size_t large = LARGE_LAUNCH_GROUPS * kernel->local;
+    return source->most_items > (int64_t)large - 1 ? launch_and_wait(kernel, queue, large, error) : OCLATTN_OK;
+}
+
+static oclattn_status warm(const oclattn_context *context, const kernel_source *source, const planned_kernel *kernel,
+                           oclattn_error *error) {
+    cl_int code = CL_SUCCESS;
+    cl_command_queue queue = clCreateCommandQueue(context->cl, context->device, 0, &code);
+    if (code != CL_SUCCESS) {
+        return error_from_cl(error, code, "clCreateCommandQueue for planning");
+    }
+    oclattn_status status = OCLATTN_OK;
+    cl_mem buffer = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, sizeof(cl_ulong), NULL, &code);
+    if (code != CL_SUCCESS) {
+        status = error_from_cl(error, code, "clCreateBuffer for planning");
+    } else {
+        status = warm_with(source, kernel, queue, buffer, error);
+        clReleaseMemObject(buffer);
+    }
+    clReleaseCommandQueue(queue);
+    return status;
+}
+
+oclattn_status planned_kernel_make(oclattn_context *context, const kernel_source *source, planned_kernel *kernel,
+                                   oclattn_error *error) {
+    RETURN_IF_ERROR(program_kernel(context, source->file, source->options, source->name, &kernel->kernel, error));
+    kernel->name = source->name;
+    RETURN_IF_ERROR(settle_local_size(context, source->preferred_local, kernel, error));
+    return warm(context, source, kernel, error);
 }
 
 void planned_kernel_clear(planned_kernel *kernel) {
@@ -93,8 +158,7 @@ oclattn_status launch_kernel(launch_list *list, const planned_kernel *kernel, in
     if (items <= 0) {
         return OCLATTN_OK;
     }
-    const size_t wanted = (uint64_t)items < MOST_WORK_ITEMS ? (size_t)items : MOST_WORK_ITEMS;
-    const size_t global = (wanted + kernel->local - 1) / kernel->local * kernel->local;
+    const size_t global = global_size(kernel, items);
     cl_event event = NULL;
     const cl_int code = clEnqueueNDRangeKernel(list->queue, kernel->kernel, 1, NULL, &global, &kernel->local,
                                                list->wait_count, list->wait_list, list->want_events ? &event : NULL);

@@ -11,9 +11,19 @@ typedef struct planned_kernel {
     const char *name; /* static */
 } planned_kernel;
 
-/* Builds the kernel and settles its work-group size: `preferred`, or less where the device or the kernel asks for it. */
-oclattn_status planned_kernel_make(oclattn_context *context, const char *file, const char *options, const char *name,
-                                   size_t preferred, planned_kernel *kernel, oclattn_error *error);
+/* What to build. Every kernel of cl/ takes one struct by value and then buffers only. */
+typedef struct kernel_source {
+    const char *file, *options, *name; /* name: static */
+    size_t params_bytes;
+    size_t preferred_local;
+    int64_t most_items; /* of the plan's launches */
+} kernel_source;
+
+/* Builds the kernel, settles its work-group size (the preferred one, or less where the device or the kernel asks for it),
+ * and launches it once without work: some drivers compile for a work-group size and a size class of the launch, or upload,
+ * at the first one, which must not happen in an enqueue. */
+oclattn_status planned_kernel_make(oclattn_context *context, const kernel_source *source, planned_kernel *kernel,
+                                   oclattn_error *error);
 void planned_kernel_clear(planned_kernel *kernel);
 
 /* The commands of one enqueue call: each waits for the one before. */
