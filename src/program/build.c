@@ -132,8 +132,9 @@ static oclattn_status report_failure(const build_job *job, cl_program program, c
 
 static oclattn_status build_from_source(const build_job *job, cl_program *program, oclattn_error *error) {
     oclattn_context *context = job->context;
+    const bool keep = context->cache_dir && !atomic_load(&context->cache_is_read_only);
     compiled made;
-    const cl_int code = compile_source(context, &job->source, job->options, context->cache_dir != NULL, &made);
+    const cl_int code = compile_source(context, &job->source, job->options, keep, &made);
     if (code != CL_SUCCESS) {
         const oclattn_status status = report_failure(job, made.program, code, error);
         compiled_clear(&made);

@@ -204,9 +204,6 @@ static bool write_entry(const oclattn_context *context, const text *key, const t
 }
 
 void cache_store(oclattn_context *context, const text *key, const unsigned char *binary, size_t size) {
-    if (atomic_load(&context->cache_is_read_only)) {
-        return;
-    }
     text content = {0};
     entry_encode(&content, key, binary, size);
     const bool failed = !content.failed && !write_entry(context, key, &content);
