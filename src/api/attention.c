@@ -37,22 +37,23 @@ void oclattn_attention_args_init(oclattn_attention_args *args) {
     *args = (oclattn_attention_args){.struct_size = sizeof(*args), .q_len = -1, .kv_len = -1};
 }
 
-static oclattn_status begin_plan(const oclattn_context *context, const oclattn_attention_desc *desc,
-                                 oclattn_error *error) {
-    return entry_plan(context, desc, sizeof(*desc), "oclattn_attention_desc", error);
+static oclattn_status resolve(oclattn_context *context, const oclattn_attention_desc *desc, oclattn_plan **plan,
+                              oclattn_error *error) {
+    RETURN_IF_ERROR(entry_plan(context, desc, sizeof(*desc), "oclattn_attention_desc", plan, error));
+    return attention_resolve(context, desc, plan, error);
 }
 
 oclattn_status oclattn_attention_check(oclattn_context *context, const oclattn_attention_desc *desc,
                                        oclattn_error *error) {
-    RETURN_IF_ERROR(begin_plan(context, desc, error));
-    return attention_plan_make(context, desc, NULL, error);
+    oclattn_plan *plan = NULL;
+    const oclattn_status status = resolve(context, desc, &plan, error);
+    oclattn_plan_destroy(plan);
+    return status;
 }
 
-oclattn_status oclattn_attention_plan(oclattn_context *context, const oclattn_attention_desc *desc,
-                                      oclattn_plan **plan, oclattn_error *error) {
-    RETURN_IF_ERROR(entry_result(plan, error));
-    RETURN_IF_ERROR(begin_plan(context, desc, error));
-    return attention_plan_make(context, desc, plan, error);
+oclattn_status oclattn_attention_plan(oclattn_context *context, const oclattn_attention_desc *desc, oclattn_plan **plan,
+                                      oclattn_error *error) {
+    return entry_compile(resolve(context, desc, plan, error), plan, error);
 }
 
 oclattn_status oclattn_attention_enqueue(const oclattn_plan *plan, cl_command_queue queue,

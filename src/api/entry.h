@@ -4,11 +4,11 @@
 
 #include "../ops/ops.h"
 
-/* Before planning: the context, the descriptor's struct_size, and where the plan goes (set to NULL). `plan` is NULL for a
- * check that makes none. */
+/* Before planning: the context, the descriptor's struct_size, and the place for the plan, which is set to NULL. */
 oclattn_status entry_plan(const oclattn_context *context, const void *desc, size_t desc_size, const char *desc_name,
-                          oclattn_error *error);
-oclattn_status entry_result(oclattn_plan **plan, oclattn_error *error);
+                          oclattn_plan **plan, oclattn_error *error);
+/* After resolving: compiles the plan, and destroys it where that fails. */
+oclattn_status entry_compile(oclattn_status resolved, oclattn_plan **plan, oclattn_error *error);
 
 /* Before an enqueue: the plan, the arguments' struct_size, the queue and the workspace. */
 typedef struct entry_call {

@@ -12,17 +12,18 @@ void oclattn_heads_args_init(oclattn_heads_args *args) {
     *args = (oclattn_heads_args){.struct_size = sizeof(*args)};
 }
 
-static oclattn_status check(oclattn_context *context, plan_kind kind, const oclattn_heads_desc *desc,
-                            oclattn_error *error) {
-    RETURN_IF_ERROR(entry_plan(context, desc, sizeof(*desc), "oclattn_heads_desc", error));
-    return heads_plan_make(context, kind, desc, NULL, error);
+static oclattn_status resolve(oclattn_context *context, plan_kind kind, const oclattn_heads_desc *desc,
+                              oclattn_plan **plan, oclattn_error *error) {
+    RETURN_IF_ERROR(entry_plan(context, desc, sizeof(*desc), "oclattn_heads_desc", plan, error));
+    return heads_resolve(context, kind, desc, plan, error);
 }
 
-static oclattn_status make_plan(oclattn_context *context, plan_kind kind, const oclattn_heads_desc *desc,
-                                oclattn_plan **plan, oclattn_error *error) {
-    RETURN_IF_ERROR(entry_result(plan, error));
-    RETURN_IF_ERROR(entry_plan(context, desc, sizeof(*desc), "oclattn_heads_desc", error));
-    return heads_plan_make(context, kind, desc, plan, error);
+static oclattn_status check(oclattn_context *context, plan_kind kind, const oclattn_heads_desc *desc,
+                            oclattn_error *error) {
+    oclattn_plan *plan = NULL;
+    const oclattn_status status = resolve(context, kind, desc, &plan, error);
+    oclattn_plan_destroy(plan);
+    return status;
 }
 
 static oclattn_status enqueue(const entry_call *call, oclattn_error *error) {
@@ -37,7 +38,7 @@ oclattn_status oclattn_split_check(oclattn_context *context, const oclattn_heads
 
 oclattn_status oclattn_split_plan(oclattn_context *context, const oclattn_heads_desc *desc, oclattn_plan **plan,
                                   oclattn_error *error) {
-    return make_plan(context, PLAN_SPLIT, desc, plan, error);
+    return entry_compile(resolve(context, PLAN_SPLIT, desc, plan, error), plan, error);
 }
 
 oclattn_status oclattn_split_enqueue(const oclattn_plan *plan, cl_command_queue queue, const oclattn_heads_args *args,
@@ -54,7 +55,7 @@ oclattn_status oclattn_merge_check(oclattn_context *context, const oclattn_heads
 
 oclattn_status oclattn_merge_plan(oclattn_context *context, const oclattn_heads_desc *desc, oclattn_plan **plan,
                                   oclattn_error *error) {
-    return make_plan(context, PLAN_MERGE, desc, plan, error);
+    return entry_compile(resolve(context, PLAN_MERGE, desc, plan, error), plan, error);
 }
 
 oclattn_status oclattn_merge_enqueue(const oclattn_plan *plan, cl_command_queue queue, const oclattn_heads_args *args,

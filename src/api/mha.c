@@ -21,20 +21,22 @@ void oclattn_mha_args_init(oclattn_mha_args *args) {
     *args = (oclattn_mha_args){.struct_size = sizeof(*args)};
 }
 
-static oclattn_status begin_plan(const oclattn_context *context, const oclattn_mha_desc *desc, oclattn_error *error) {
-    return entry_plan(context, desc, sizeof(*desc), "oclattn_mha_desc", error);
+static oclattn_status resolve(oclattn_context *context, const oclattn_mha_desc *desc, oclattn_plan **plan,
+                              oclattn_error *error) {
+    RETURN_IF_ERROR(entry_plan(context, desc, sizeof(*desc), "oclattn_mha_desc", plan, error));
+    return mha_resolve(context, desc, plan, error);
 }
 
 oclattn_status oclattn_mha_check(oclattn_context *context, const oclattn_mha_desc *desc, oclattn_error *error) {
-    RETURN_IF_ERROR(begin_plan(context, desc, error));
-    return mha_plan_make(context, desc, NULL, error);
+    oclattn_plan *plan = NULL;
+    const oclattn_status status = resolve(context, desc, &plan, error);
+    oclattn_plan_destroy(plan);
+    return status;
 }
 
 oclattn_status oclattn_mha_plan(oclattn_context *context, const oclattn_mha_desc *desc, oclattn_plan **plan,
                                 oclattn_error *error) {
-    RETURN_IF_ERROR(entry_result(plan, error));
-    RETURN_IF_ERROR(begin_plan(context, desc, error));
-    return mha_plan_make(context, desc, plan, error);
+    return entry_compile(resolve(context, desc, plan, error), plan, error);
 }
 
 oclattn_status oclattn_mha_weights(const oclattn_plan *plan, cl_command_queue queue,

@@ -28,8 +28,7 @@ static oclattn_status choose_variant(attention_plan *self, oclattn_error *error)
     const char *wanted = self->problem.desc.variant;
     size_t cursor = 0;
     self->tuned = tuning_find(&self->base.context->caps);
-    self->chosen =
-        variant_next(PLAN_ATTENTION, self->base.context, self->tuned, wanted, &cursor, &self->refusals);
+    self->chosen = variant_next(PLAN_ATTENTION, self->base.context, self->tuned, wanted, &cursor, &self->refusals);
     if (self->chosen == NULL) {
         return variant_none(PLAN_ATTENTION, wanted, &self->refusals, error);
     }
@@ -106,10 +105,10 @@ static oclattn_status make_kernel(attention_plan *self, const char *name, int64_
     return planned_kernel_make(self->base.context, &source, kernel, error);
 }
 
-static oclattn_status make_kernels(attention_plan *self, oclattn_error *error) {
+static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
+    attention_plan *self = (attention_plan *)plan;
     const attention_problem *problem = &self->problem;
-    RETURN_IF_ERROR(
-        make_kernel(self, "attention_portable", attend_items(self, problem), &self->attend, error));
+    RETURN_IF_ERROR(make_kernel(self, "attention_portable", attend_items(self, problem), &self->attend, error));
     if (chunk_count(self, problem->desc.kv_len) > 1) {
         RETURN_IF_ERROR(make_kernel(self, "attention_combine", combine_items(problem), &self->combine, error));
     }
@@ -117,20 +116,6 @@ static oclattn_status make_kernels(attention_plan *self, oclattn_error *error) {
         RETURN_IF_ERROR(make_kernel(self, "attention_scores", attention_rows(problem), &self->show, error));
     }
     return OCLATTN_OK;
-}
-
-oclattn_status attention_plan_make(oclattn_context *context, const oclattn_attention_desc *desc, oclattn_plan **plan,
-                                   oclattn_error *error) {
-    oclattn_plan *made = NULL;
-    RETURN_IF_ERROR(plan_new(sizeof(attention_plan), PLAN_ATTENTION, context, clear, &made, error));
-    attention_plan *self = (attention_plan *)made;
-    oclattn_status status = resolve(self, desc, error);
-    if (status == OCLATTN_OK && plan != NULL) {
-        status = make_kernels(self, error);
-        attention_describe(made, "", &made->description);
-        status = status == OCLATTN_OK ? plan_check_description(made, error) : status;
-    }
-    return plan_hand_over(made, status, plan);
 }
 
 const tensor_spec *attention_specs(const oclattn_plan *plan) {
@@ -141,10 +126,17 @@ static void describe_features(const oclattn_attention_desc *desc, text *lines) {
     static const struct {
         uint32_t flag;
         const char *name;
-    } names[] = {{OCLATTN_CAUSAL, "causal"},         {OCLATTN_MASK, "mask"},         {OCLATTN_BIAS, "bias"},
-                 {OCLATTN_BIAS_SCALE, "bias scale"}, {OCLATTN_ALIBI, "ALiBi"},       {OCLATTN_SINKS, "sinks"},
-                 {OCLATTN_Q_LENS, "q_lens"},         {OCLATTN_KV_LENS, "kv_lens"},   {OCLATTN_Q_STARTS, "packed queries"},
-                 {OCLATTN_KV_STARTS, "packed keys"}, {OCLATTN_RUNTIME_LENGTHS, "run-time lengths"}};
+    } names[] = {{OCLATTN_CAUSAL, "causal"},
+                 {OCLATTN_MASK, "mask"},
+                 {OCLATTN_BIAS, "bias"},
+                 {OCLATTN_BIAS_SCALE, "bias scale"},
+                 {OCLATTN_ALIBI, "ALiBi"},
+                 {OCLATTN_SINKS, "sinks"},
+                 {OCLATTN_Q_LENS, "q_lens"},
+                 {OCLATTN_KV_LENS, "kv_lens"},
+                 {OCLATTN_Q_STARTS, "packed queries"},
+                 {OCLATTN_KV_STARTS, "packed keys"},
+                 {OCLATTN_RUNTIME_LENGTHS, "run-time lengths"}};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
         if (desc->score.flags & names[i].flag) {
             text_format(lines, ", %s", names[i].name);
@@ -159,7 +151,7 @@ static void describe_features(const oclattn_attention_desc *desc, text *lines) {
     }
 }
 
-void attention_describe(const oclattn_plan *plan, const char *indent, text *lines) {
+static void describe(const oclattn_plan *plan, const char *indent, text *lines) {
     const attention_plan *self = (const attention_plan *)plan;
     const oclattn_attention_desc *desc = &self->problem.desc;
     attention_params params;
@@ -184,6 +176,16 @@ void attention_describe(const oclattn_plan *plan, const char *indent, text *line
     }
     text_format(lines, "%s  workspace: %zu bytes; launches: %d\n", indent, plan->workspace_bytes,
                 1 + (chunks > 1 ? 1 : 0) + (desc->scores_kind != OCLATTN_SCORES_NONE ? 1 : 0));
+}
+
+static const plan_type attention_type = {
+    .kind = PLAN_ATTENTION, .bytes = sizeof(attention_plan), .compile = compile, .describe = describe, .clear = clear};
+
+oclattn_status attention_resolve(oclattn_context *context, const oclattn_attention_desc *desc, oclattn_plan **plan,
+                                 oclattn_error *error) {
+    oclattn_plan *made = NULL;
+    RETURN_IF_ERROR(plan_new(&attention_type, context, &made, error));
+    return plan_hand_over(made, resolve((attention_plan *)made, desc, error), plan);
 }
 
 /* ---- enqueue ---------------------------------------------------------------------------------------------------- */
@@ -272,8 +274,7 @@ static oclattn_status set_arguments(const planned_kernel *kernel, const attentio
     const cl_mem stand_in = find_stand_in(call);
     RETURN_IF_ERROR(set_argument(kernel, &index, sizeof(call->params), &call->params, error));
     for (int t = 0; t < ATTENTION_TENSORS; ++t) {
-        RETURN_IF_ERROR(
-            set_buffer(kernel, &index, call->buffers[t] == NULL ? stand_in : call->buffers[t], error));
+        RETURN_IF_ERROR(set_buffer(kernel, &index, call->buffers[t] == NULL ? stand_in : call->buffers[t], error));
     }
     return set_buffer(kernel, &index, call->workspace == NULL ? stand_in : call->workspace, error);
 }

@@ -10,13 +10,13 @@ enum { LARGEST_HEAD = 1024 };
 /* A window at least this wide has no bound: positions cannot differ by as much. */
 #define UNBOUNDED_WINDOW (LARGEST_SIZE * 4)
 
-static const uint32_t known_flags =
-    OCLATTN_DEFAULT_SCALE | OCLATTN_CAUSAL | OCLATTN_MASK | OCLATTN_BIAS | OCLATTN_BIAS_SCALE | OCLATTN_ALIBI |
-    OCLATTN_SINKS | OCLATTN_Q_LENS | OCLATTN_KV_LENS | OCLATTN_Q_STARTS | OCLATTN_KV_STARTS | OCLATTN_RUNTIME_LENGTHS;
+static const uint32_t known_flags = OCLATTN_DEFAULT_SCALE | OCLATTN_CAUSAL | OCLATTN_MASK | OCLATTN_BIAS |
+                                    OCLATTN_BIAS_SCALE | OCLATTN_ALIBI | OCLATTN_SINKS | OCLATTN_Q_LENS |
+                                    OCLATTN_KV_LENS | OCLATTN_Q_STARTS | OCLATTN_KV_STARTS | OCLATTN_RUNTIME_LENGTHS;
 
 static_assert(OCLATTN_CAUSAL == USES_CAUSAL && OCLATTN_MASK == USES_MASK && OCLATTN_BIAS == USES_BIAS &&
-                  OCLATTN_BIAS_SCALE == USES_BIAS_SCALE && OCLATTN_ALIBI == USES_ALIBI &&
-                  OCLATTN_SINKS == USES_SINKS && OCLATTN_Q_LENS == USES_Q_LENS && OCLATTN_KV_LENS == USES_KV_LENS &&
+                  OCLATTN_BIAS_SCALE == USES_BIAS_SCALE && OCLATTN_ALIBI == USES_ALIBI && OCLATTN_SINKS == USES_SINKS &&
+                  OCLATTN_Q_LENS == USES_Q_LENS && OCLATTN_KV_LENS == USES_KV_LENS &&
                   OCLATTN_Q_STARTS == USES_Q_STARTS && OCLATTN_KV_STARTS == USES_KV_STARTS,
               "kernels know the public flags by the same bits");
 static_assert((int)OCLATTN_ALIGN_BOTTOM_RIGHT == ALIGN_BOTTOM_RIGHT && (int)OCLATTN_ALIGN_OFFSET == ALIGN_OFFSET &&
@@ -85,8 +85,7 @@ static oclattn_status check_sizes(const oclattn_attention_desc *desc, oclattn_er
                          (long long)desc->q_heads, (long long)desc->kv_heads);
     }
     const int64_t rows = multiply_sizes(multiply_sizes(desc->batch, desc->q_heads), desc->q_len);
-    if (multiply_sizes(rows, LARGEST_HEAD) > TENSOR_LARGEST ||
-        multiply_sizes(rows, desc->kv_len) > TENSOR_LARGEST) {
+    if (multiply_sizes(rows, LARGEST_HEAD) > TENSOR_LARGEST || multiply_sizes(rows, desc->kv_len) > TENSOR_LARGEST) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "batch * q_heads * q_len is %lld: too many rows to count",
                          (long long)rows);
     }
@@ -113,15 +112,17 @@ static oclattn_status check_alignment(const oclattn_attention_desc *desc, oclatt
     const oclattn_score_options *options = &desc->score;
     const bool windowed = options->window_left >= 0 || options->window_right >= 0;
     const bool asks = windowed || has(options, OCLATTN_CAUSAL) || has(options, OCLATTN_ALIBI);
-    const bool varies = has(options, OCLATTN_RUNTIME_LENGTHS | OCLATTN_Q_LENS | OCLATTN_KV_LENS | OCLATTN_Q_STARTS |
-                                         OCLATTN_KV_STARTS);
+    const bool varies =
+        has(options, OCLATTN_RUNTIME_LENGTHS | OCLATTN_Q_LENS | OCLATTN_KV_LENS | OCLATTN_Q_STARTS | OCLATTN_KV_STARTS);
     if (!asks || options->align != OCLATTN_ALIGN_UNSET || (!varies && desc->q_len == desc->kv_len)) {
         return OCLATTN_OK;
     }
     return error_set(error, OCLATTN_INVALID_ARGUMENT,
                      "align is not set: %s needs to know where query row 0 stands among the keys, and q_len (%lld) and "
                      "kv_len (%lld) are not %s; set it to top-left, bottom-right or an offset",
-                     has(options, OCLATTN_CAUSAL) ? "causal" : windowed ? "a window" : "ALiBi",
+                     has(options, OCLATTN_CAUSAL) ? "causal"
+                     : windowed                   ? "a window"
+                                                  : "ALiBi",
                      (long long)desc->q_len, (long long)desc->kv_len, varies ? "both fixed" : "equal");
 }
 
@@ -219,11 +220,14 @@ void attention_problem_set_lengths(attention_problem *problem, int64_t q_len, in
 static oclattn_status set_strides(attention_problem *problem, oclattn_error *error) {
     const oclattn_attention_desc *desc = &problem->desc;
     tensor_spec *specs = problem->specs;
-    const int64_t *const strides[ATTENTION_STRIDED] = {
-        [ATTENTION_Q] = desc->q_strides,           [ATTENTION_K] = desc->k_strides,
-        [ATTENTION_V] = desc->v_strides,           [ATTENTION_O] = desc->o_strides,
-        [ATTENTION_LSE] = desc->lse_strides,       [ATTENTION_SCORES] = desc->scores_strides,
-        [ATTENTION_MASK] = desc->score.mask_strides, [ATTENTION_BIAS] = desc->score.bias_strides};
+    const int64_t *const strides[ATTENTION_STRIDED] = {[ATTENTION_Q] = desc->q_strides,
+                                                       [ATTENTION_K] = desc->k_strides,
+                                                       [ATTENTION_V] = desc->v_strides,
+                                                       [ATTENTION_O] = desc->o_strides,
+                                                       [ATTENTION_LSE] = desc->lse_strides,
+                                                       [ATTENTION_SCORES] = desc->scores_strides,
+                                                       [ATTENTION_MASK] = desc->score.mask_strides,
+                                                       [ATTENTION_BIAS] = desc->score.bias_strides};
     for (int t = 0; t < ATTENTION_STRIDED; ++t) {
         if (specs[t].used) {
             RETURN_IF_ERROR(tensor_spec_set_strides(&specs[t], strides[t], error));

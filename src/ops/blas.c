@@ -38,12 +38,11 @@ oclattn_status blas_temporary_bytes(const oclattn_context *context, const blas_p
 static CLBlastStatusCode multiply(cl_command_queue queue, const blas_product *product, cl_mem x, size_t x_offset,
                                   cl_mem w, cl_mem y, size_t y_offset, cl_mem temporary, cl_event *event) {
     return CLBlastSgemmWithTempBuffer(CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeNo, product->m,
-                                      product->n, product->k, 1.0f, x, x_offset, product->x_ld, w, 0, product->n,
-                                      1.0f, y, y_offset, product->y_ld, &queue, event, temporary);
+                                      product->n, product->k, 1.0f, x, x_offset, product->x_ld, w, 0, product->n, 1.0f,
+                                      y, y_offset, product->y_ld, &queue, event, temporary);
 }
 
-static oclattn_status make_buffer(const oclattn_context *context, size_t bytes, cl_mem *buffer,
-                                  oclattn_error *error) {
+static oclattn_status make_buffer(const oclattn_context *context, size_t bytes, cl_mem *buffer, oclattn_error *error) {
     cl_int code = CL_SUCCESS;
     *buffer = clCreateBuffer(context->cl, CL_MEM_READ_WRITE, bytes == 0 ? sizeof(float) : bytes, NULL, &code);
     return code == CL_SUCCESS ? OCLATTN_OK : error_from_cl(error, code, "clCreateBuffer for warming CLBlast");
@@ -81,7 +80,7 @@ oclattn_status blas_warm(const oclattn_context *context, const blas_product *pro
 oclattn_status blas_launch(launch_list *list, const blas_product *product, cl_mem x, int64_t x_offset, cl_mem w,
                            cl_mem y, int64_t y_offset, cl_mem temporary, oclattn_error *error) {
     RETURN_IF_ERROR(launch_fence(list, error));
-    RETURN_IF_ERROR(error_from_blas(error, multiply(list->queue, product, x, (size_t)x_offset, w, y, (size_t)y_offset,
-                                                    temporary, NULL)));
+    RETURN_IF_ERROR(error_from_blas(
+        error, multiply(list->queue, product, x, (size_t)x_offset, w, y, (size_t)y_offset, temporary, NULL)));
     return launch_fence(list, error);
 }

@@ -21,7 +21,8 @@ oclattn_status blas_temporary_bytes(const oclattn_context *context, const blas_p
 oclattn_status blas_warm(const oclattn_context *context, const blas_product *product, size_t temporary_bytes,
                          oclattn_error *error);
 
-/* Puts the product on the list's queue, after what the list holds. `temporary` is not used where the product needs none. */
+/* Puts the product on the list's queue, after what the list holds. `temporary` is not used where the product needs
+ * none. */
 oclattn_status blas_launch(launch_list *list, const blas_product *product, cl_mem x, int64_t x_offset, cl_mem w,
                            cl_mem y, int64_t y_offset, cl_mem temporary, oclattn_error *error);
 

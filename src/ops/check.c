@@ -12,8 +12,8 @@ oclattn_status check_type(const char *name, oclattn_type type, oclattn_error *er
     if (type_is_known(type)) {
         return OCLATTN_OK;
     }
-    return error_set(error, OCLATTN_INVALID_ARGUMENT, "%s is %d; known types are OCLATTN_F32, OCLATTN_F16, OCLATTN_BF16",
-                     name, (int)type);
+    return error_set(error, OCLATTN_INVALID_ARGUMENT,
+                     "%s is %d; known types are OCLATTN_F32, OCLATTN_F16, OCLATTN_BF16", name, (int)type);
 }
 
 oclattn_status check_size(const char *name, int64_t value, int64_t least, int64_t most, oclattn_error *error) {

@@ -12,7 +12,7 @@ typedef struct heads_plan {
 } heads_plan;
 
 static bool splits(const heads_plan *self) {
-    return self->base.kind == PLAN_SPLIT;
+    return self->base.type->kind == PLAN_SPLIT;
 }
 
 static void clear(oclattn_plan *plan) {
@@ -63,37 +63,38 @@ static int64_t item_count(const heads_plan *self) {
     return desc->batch * desc->rows * desc->heads * ((width + 15) / 16);
 }
 
-static oclattn_status compile(heads_plan *self, oclattn_error *error) {
-    oclattn_context *context = self->base.context;
-    const oclattn_heads_desc *desc = &self->desc;
-    const size_t local = (size_t)tuning_find(&context->caps)->local_size;
-    const char *name = splits(self) ? "split" : "merge";
-    self->base.variant = splits(self) ? "split_portable" : "merge_portable";
-    text_format(&self->base.description,
-                "%s: packed [%lld, %lld, %lld] %s %s heads [%lld, %lld, %lld, %lld] %s\n  variant: %s\n", name,
-                (long long)desc->batch, (long long)desc->rows, (long long)self->packed.width,
-                type_name(desc->packed_type), splits(self) ? "->" : "<-", (long long)desc->batch,
-                (long long)desc->heads, (long long)desc->rows, (long long)desc->padded_dim,
-                type_name(desc->heads_type), self->base.variant);
+static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
+    heads_plan *self = (heads_plan *)plan;
     const kernel_source source = {.file = splits(self) ? "split.cl" : "merge.cl",
                                   .options = "",
-                                  .name = name,
+                                  .name = splits(self) ? "split" : "merge",
                                   .params_bytes = sizeof(heads_params),
-                                  .preferred_local = local,
+                                  .preferred_local = (size_t)tuning_find(&plan->context->caps)->local_size,
                                   .most_items = item_count(self)};
-    RETURN_IF_ERROR(planned_kernel_make(context, &source, &self->kernel, error));
-    return plan_check_description(&self->base, error);
+    return planned_kernel_make(plan->context, &source, &self->kernel, error);
 }
 
-oclattn_status heads_plan_make(oclattn_context *context, plan_kind kind, const oclattn_heads_desc *desc,
-                               oclattn_plan **plan, oclattn_error *error) {
+static void describe(const oclattn_plan *plan, const char *indent, text *lines) {
+    const heads_plan *self = (const heads_plan *)plan;
+    const oclattn_heads_desc *desc = &self->desc;
+    text_format(lines, "%s%s: packed [%lld, %lld, %lld] %s %s heads [%lld, %lld, %lld, %lld] %s\n%s  variant: %s\n",
+                indent, splits(self) ? "split" : "merge", (long long)desc->batch, (long long)desc->rows,
+                (long long)self->packed.width, type_name(desc->packed_type), splits(self) ? "->" : "<-",
+                (long long)desc->batch, (long long)desc->heads, (long long)desc->rows, (long long)desc->padded_dim,
+                type_name(desc->heads_type), indent, plan->variant);
+}
+
+static const plan_type split_type = {
+    .kind = PLAN_SPLIT, .bytes = sizeof(heads_plan), .compile = compile, .describe = describe, .clear = clear};
+static const plan_type merge_type = {
+    .kind = PLAN_MERGE, .bytes = sizeof(heads_plan), .compile = compile, .describe = describe, .clear = clear};
+
+oclattn_status heads_resolve(oclattn_context *context, plan_kind kind, const oclattn_heads_desc *desc,
+                             oclattn_plan **plan, oclattn_error *error) {
     oclattn_plan *made = NULL;
-    RETURN_IF_ERROR(plan_new(sizeof(heads_plan), kind, context, clear, &made, error));
-    oclattn_status status = resolve((heads_plan *)made, desc, error);
-    if (status == OCLATTN_OK && plan != NULL) {
-        status = compile((heads_plan *)made, error);
-    }
-    return plan_hand_over(made, status, plan);
+    RETURN_IF_ERROR(plan_new(kind == PLAN_SPLIT ? &split_type : &merge_type, context, &made, error));
+    made->variant = kind == PLAN_SPLIT ? "split_portable" : "merge_portable";
+    return plan_hand_over(made, resolve((heads_plan *)made, desc, error), plan);
 }
 
 static oclattn_status launch(const heads_plan *self, launch_list *list, const heads_params *params, cl_mem from,

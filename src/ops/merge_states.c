@@ -29,31 +29,35 @@ static oclattn_status resolve(merge_states_plan *self, const oclattn_merge_state
     return check_tensor_allocation(&self->base.context->caps, &self->o, error);
 }
 
-static oclattn_status compile(merge_states_plan *self, oclattn_error *error) {
-    oclattn_context *context = self->base.context;
-    const size_t local = (size_t)tuning_find(&context->caps)->local_size;
-    self->base.variant = "merge_states_portable";
-    text_format(&self->base.description, "merge_states: o [%lld, %lld] f32\n  variant: %s\n",
-                (long long)self->o.dims[0], (long long)self->o.width, self->base.variant);
+static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
+    merge_states_plan *self = (merge_states_plan *)plan;
     const kernel_source source = {.file = "merge_states.cl",
                                   .options = "",
                                   .name = "merge_states",
                                   .params_bytes = sizeof(states_params),
-                                  .preferred_local = local,
+                                  .preferred_local = (size_t)tuning_find(&plan->context->caps)->local_size,
                                   .most_items = self->o.dims[0]};
-    RETURN_IF_ERROR(planned_kernel_make(context, &source, &self->kernel, error));
-    return plan_check_description(&self->base, error);
+    return planned_kernel_make(plan->context, &source, &self->kernel, error);
 }
 
-oclattn_status merge_states_plan_make(oclattn_context *context, const oclattn_merge_states_desc *desc,
-                                      oclattn_plan **plan, oclattn_error *error) {
+static void describe(const oclattn_plan *plan, const char *indent, text *lines) {
+    const merge_states_plan *self = (const merge_states_plan *)plan;
+    text_format(lines, "%smerge_states: o [%lld, %lld] f32\n%s  variant: %s\n", indent, (long long)self->o.dims[0],
+                (long long)self->o.width, indent, plan->variant);
+}
+
+static const plan_type merge_states_type = {.kind = PLAN_MERGE_STATES,
+                                            .bytes = sizeof(merge_states_plan),
+                                            .compile = compile,
+                                            .describe = describe,
+                                            .clear = clear};
+
+oclattn_status merge_states_resolve(oclattn_context *context, const oclattn_merge_states_desc *desc,
+                                    oclattn_plan **plan, oclattn_error *error) {
     oclattn_plan *made = NULL;
-    RETURN_IF_ERROR(plan_new(sizeof(merge_states_plan), PLAN_MERGE_STATES, context, clear, &made, error));
-    oclattn_status status = resolve((merge_states_plan *)made, desc, error);
-    if (status == OCLATTN_OK && plan != NULL) {
-        status = compile((merge_states_plan *)made, error);
-    }
-    return plan_hand_over(made, status, plan);
+    RETURN_IF_ERROR(plan_new(&merge_states_type, context, &made, error));
+    made->variant = "merge_states_portable";
+    return plan_hand_over(made, resolve((merge_states_plan *)made, desc, error), plan);
 }
 
 static oclattn_status bind(const tensor_spec *spec, const char *name, const oclattn_tensor *tensor,

@@ -25,17 +25,19 @@ static oclattn_status settle_head_sizes(oclattn_mha_desc *desc, oclattn_error *e
     desc->n_kv_heads = desc->n_kv_heads == 0 ? desc->n_heads : desc->n_kv_heads;
     RETURN_IF_ERROR(check_size("n_kv_heads", desc->n_kv_heads, 1, INT32_MAX / 2, error));
     if (desc->head_dim == 0 && desc->d_model % desc->n_heads != 0) {
-        return error_set(error, OCLATTN_INVALID_ARGUMENT,
-                         "d_model (%lld) is not divisible by n_heads (%lld): d_model = n_heads x head_dim; set head_dim "
-                         "for a model whose heads have another width",
-                         (long long)desc->d_model, (long long)desc->n_heads);
+        return error_set(
+            error, OCLATTN_INVALID_ARGUMENT,
+            "d_model (%lld) is not divisible by n_heads (%lld): d_model = n_heads x head_dim; set head_dim "
+            "for a model whose heads have another width",
+            (long long)desc->d_model, (long long)desc->n_heads);
     }
     desc->head_dim = desc->head_dim == 0 ? desc->d_model / desc->n_heads : desc->head_dim;
     desc->v_dim = desc->v_dim == 0 ? desc->head_dim : desc->v_dim;
     if (desc->n_heads % desc->n_kv_heads != 0) {
-        return error_set(error, OCLATTN_INVALID_ARGUMENT,
-                         "n_heads (%lld) is not a multiple of n_kv_heads (%lld): each KV head serves as many query heads",
-                         (long long)desc->n_heads, (long long)desc->n_kv_heads);
+        return error_set(
+            error, OCLATTN_INVALID_ARGUMENT,
+            "n_heads (%lld) is not a multiple of n_kv_heads (%lld): each KV head serves as many query heads",
+            (long long)desc->n_heads, (long long)desc->n_kv_heads);
     }
     RETURN_IF_ERROR(check_size("head_dim", desc->head_dim, 1, 1024, error));
     return check_size("v_dim", desc->v_dim, 1, 1024, error);
@@ -97,7 +99,7 @@ static void copy_strides(int64_t to[2], const int64_t from[2]) {
     to[1] = from[1];
 }
 
-static oclattn_status make_projections(mha_plan *self, bool compile, oclattn_error *error) {
+static oclattn_status make_projections(mha_plan *self, oclattn_error *error) {
     const oclattn_mha_desc *desc = &self->desc;
     const bool cross = (desc->flags & OCLATTN_MHA_CROSS) != 0;
     const int64_t q_width = desc->n_heads * desc->head_dim;
@@ -114,8 +116,7 @@ static oclattn_status make_projections(mha_plan *self, bool compile, oclattn_err
     made[MHA_PROJECT_HEAD].y_type = desc->y_type;
     copy_strides(made[MHA_PROJECT_HEAD].y_strides, desc->y_strides);
     for (int i = 0; i < MOST_PROJECTIONS; ++i) {
-        RETURN_IF_ERROR(
-            projection_plan_make(self->base.context, &made[i], compile ? &self->stages[i] : NULL, error));
+        RETURN_IF_ERROR(projection_resolve(self->base.context, &made[i], &self->stages[i], error));
     }
     return OCLATTN_OK;
 }
@@ -126,7 +127,7 @@ static void heads_by_strides(int64_t strides[3], int64_t rows, int64_t heads, in
     strides[2] = heads * width;
 }
 
-static oclattn_status make_attention(mha_plan *self, bool compile, oclattn_error *error) {
+static oclattn_status make_attention(mha_plan *self, oclattn_error *error) {
     const oclattn_mha_desc *desc = &self->desc;
     oclattn_attention_desc made;
     oclattn_attention_desc_init(&made);
@@ -145,36 +146,30 @@ static oclattn_status make_attention(mha_plan *self, bool compile, oclattn_error
         heads_by_strides(made.v_strides, desc->kv_len, desc->n_kv_heads, desc->v_dim);
         heads_by_strides(made.o_strides, desc->q_len, desc->n_heads, desc->v_dim);
     }
-    return attention_plan_make(self->base.context, &made, compile ? &self->stages[MHA_ATTEND] : NULL, error);
+    return attention_resolve(self->base.context, &made, &self->stages[MHA_ATTEND], error);
 }
 
 static oclattn_status make_one_heads(mha_plan *self, mha_stage stage, int64_t rows, int64_t heads, int64_t width,
-                                     bool compile, oclattn_error *error) {
+                                     oclattn_error *error) {
     oclattn_heads_desc made;
     oclattn_heads_desc_init(&made);
     made.batch = self->desc.batch;
     made.rows = rows;
     made.heads = heads;
     made.head_dim = width;
-    return heads_plan_make(self->base.context, stage == MHA_MERGE ? PLAN_MERGE : PLAN_SPLIT, &made,
-                           compile ? &self->stages[stage] : NULL, error);
+    return heads_resolve(self->base.context, stage == MHA_MERGE ? PLAN_MERGE : PLAN_SPLIT, &made, &self->stages[stage],
+                         error);
 }
 
-static oclattn_status make_heads(mha_plan *self, bool compile, oclattn_error *error) {
+static oclattn_status make_heads(mha_plan *self, oclattn_error *error) {
     const oclattn_mha_desc *desc = &self->desc;
     if (!mha_splits(self)) {
         return OCLATTN_OK;
     }
-    RETURN_IF_ERROR(make_one_heads(self, MHA_SPLIT_Q, desc->q_len, desc->n_heads, desc->head_dim, compile, error));
-    RETURN_IF_ERROR(make_one_heads(self, MHA_SPLIT_K, desc->kv_len, desc->n_kv_heads, desc->head_dim, compile, error));
-    RETURN_IF_ERROR(make_one_heads(self, MHA_SPLIT_V, desc->kv_len, desc->n_kv_heads, desc->v_dim, compile, error));
-    return make_one_heads(self, MHA_MERGE, desc->q_len, desc->n_heads, desc->v_dim, compile, error);
-}
-
-static oclattn_status make_stages(mha_plan *self, bool compile, oclattn_error *error) {
-    RETURN_IF_ERROR(make_projections(self, compile, error));
-    RETURN_IF_ERROR(make_heads(self, compile, error));
-    return make_attention(self, compile, error);
+    RETURN_IF_ERROR(make_one_heads(self, MHA_SPLIT_Q, desc->q_len, desc->n_heads, desc->head_dim, error));
+    RETURN_IF_ERROR(make_one_heads(self, MHA_SPLIT_K, desc->kv_len, desc->n_kv_heads, desc->head_dim, error));
+    RETURN_IF_ERROR(make_one_heads(self, MHA_SPLIT_V, desc->kv_len, desc->n_kv_heads, desc->v_dim, error));
+    return make_one_heads(self, MHA_MERGE, desc->q_len, desc->n_heads, desc->v_dim, error);
 }
 
 /* f32 matrices [batch, rows, heads * width], in the order of enum mha_matrix. */
@@ -182,9 +177,9 @@ static void settle_workspace(mha_plan *self) {
     const oclattn_mha_desc *desc = &self->desc;
     const int64_t q_rows = multiply_sizes(desc->batch, multiply_sizes(desc->q_len, desc->n_heads));
     const int64_t kv_rows = multiply_sizes(desc->batch, multiply_sizes(desc->kv_len, desc->n_kv_heads));
-    const int64_t floats[MHA_MATRICES] = {
-        multiply_sizes(q_rows, desc->head_dim), multiply_sizes(kv_rows, desc->head_dim),
-        multiply_sizes(kv_rows, desc->v_dim), multiply_sizes(q_rows, desc->v_dim)};
+    const int64_t floats[MHA_MATRICES] = {multiply_sizes(q_rows, desc->head_dim),
+                                          multiply_sizes(kv_rows, desc->head_dim), multiply_sizes(kv_rows, desc->v_dim),
+                                          multiply_sizes(q_rows, desc->v_dim)};
     size_t total = 0;
     size_t scratch = 0;
     for (int i = 0; i < MOST_PROJECTIONS; ++i) {
@@ -203,36 +198,37 @@ static void settle_workspace(mha_plan *self) {
     self->base.workspace_bytes = total;
 }
 
-static oclattn_status check_workspace(const mha_plan *self, oclattn_error *error) {
-    return check_allocation(&self->base.context->caps, "the workspace", self->base.workspace_bytes, error);
-}
-
-static oclattn_status compile(mha_plan *self, oclattn_error *error) {
-    RETURN_IF_ERROR(make_stages(self, true, error));
-    settle_workspace(self);
-    RETURN_IF_ERROR(check_workspace(self, error));
-    self->base.variant = mha_splits(self) ? "mha_split_merge" : "mha_by_strides";
-    mha_describe(self);
-    return plan_check_description(&self->base, error);
-}
-
 static oclattn_status resolve(mha_plan *self, const oclattn_mha_desc *desc, oclattn_error *error) {
     self->desc = *desc;
     RETURN_IF_ERROR(check(desc, error));
     RETURN_IF_ERROR(settle_head_sizes(&self->desc, error));
     RETURN_IF_ERROR(settle_lengths(&self->desc, error));
-    return make_stages(self, false, error);
+    RETURN_IF_ERROR(make_projections(self, error));
+    RETURN_IF_ERROR(make_heads(self, error));
+    RETURN_IF_ERROR(make_attention(self, error));
+    settle_workspace(self);
+    return check_allocation(&self->base.context->caps, "the workspace", self->base.workspace_bytes, error);
 }
 
-oclattn_status mha_plan_make(oclattn_context *context, const oclattn_mha_desc *desc, oclattn_plan **plan,
-                             oclattn_error *error) {
-    oclattn_plan *made = NULL;
-    RETURN_IF_ERROR(plan_new(sizeof(mha_plan), PLAN_MHA, context, clear, &made, error));
-    oclattn_status status = resolve((mha_plan *)made, desc, error);
-    if (status == OCLATTN_OK && plan != NULL) {
-        status = compile((mha_plan *)made, error);
+static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
+    mha_plan *self = (mha_plan *)plan;
+    for (int i = 0; i < MHA_STAGES; ++i) {
+        if (self->stages[i] != NULL) {
+            RETURN_IF_ERROR(plan_compile(self->stages[i], error));
+        }
     }
-    return plan_hand_over(made, status, plan);
+    return OCLATTN_OK;
+}
+
+static const plan_type mha_type = {
+    .kind = PLAN_MHA, .bytes = sizeof(mha_plan), .compile = compile, .describe = mha_describe, .clear = clear};
+
+oclattn_status mha_resolve(oclattn_context *context, const oclattn_mha_desc *desc, oclattn_plan **plan,
+                           oclattn_error *error) {
+    oclattn_plan *made = NULL;
+    RETURN_IF_ERROR(plan_new(&mha_type, context, &made, error));
+    made->variant = (desc->flags & OCLATTN_MHA_SPLIT_MERGE) ? "mha_split_merge" : "mha_by_strides";
+    return plan_hand_over(made, resolve((mha_plan *)made, desc, error), plan);
 }
 
 void mha_read_specs(const oclattn_plan *plan, mha_specs *specs) {
@@ -262,15 +258,14 @@ static oclattn_status prepare_all(const mha_plan *self, launch_list *list, const
     const oclattn_tensor *const w[MOST_PROJECTIONS] = {&args->w_q, &args->w_k, &args->w_v, &args->w_head};
     const oclattn_tensor *const b[MOST_PROJECTIONS] = {&args->b_q, &args->b_k, &args->b_v, &args->b_head};
     for (int i = 0; i < MOST_PROJECTIONS; ++i) {
-        RETURN_IF_ERROR(projection_prepare(self->stages[i], list, weight_names[i], w[i], b[i], &weights->matrices[i],
-                                           error));
+        RETURN_IF_ERROR(
+            projection_prepare(self->stages[i], list, weight_names[i], w[i], b[i], &weights->matrices[i], error));
     }
     return projection_wait(list, error);
 }
 
-oclattn_status mha_weights_make(const oclattn_plan *plan, cl_command_queue queue,
-                                const oclattn_mha_weights_args *args, oclattn_weights **weights,
-                                oclattn_error *error) {
+oclattn_status mha_weights_make(const oclattn_plan *plan, cl_command_queue queue, const oclattn_mha_weights_args *args,
+                                oclattn_weights **weights, oclattn_error *error) {
     launch_list list;
     oclattn_weights *made = NULL;
     RETURN_IF_ERROR(launch_begin(&list, plan->context, queue, 0, NULL, false, error));

@@ -33,7 +33,7 @@ static inline bool mha_splits(const mha_plan *self) {
     return (self->desc.flags & OCLATTN_MHA_SPLIT_MERGE) != 0;
 }
 
-/* Writes the plan's description. */
-void mha_describe(mha_plan *self);
+/* The description of its plan_type. */
+void mha_describe(const oclattn_plan *plan, const char *indent, text *lines);
 
 #endif

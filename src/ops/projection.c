@@ -72,8 +72,7 @@ static oclattn_status choose_variant(projection_plan *self, oclattn_error *error
     size_t cursor = 0;
     self->tuned = tuning_find(&self->base.context->caps);
     for (;;) {
-        self->chosen =
-            variant_next(PLAN_PROJECTION, self->base.context, self->tuned, wanted, &cursor, &self->refusals);
+        self->chosen = variant_next(PLAN_PROJECTION, self->base.context, self->tuned, wanted, &cursor, &self->refusals);
         if (self->chosen == NULL) {
             return variant_none(PLAN_PROJECTION, wanted, &self->refusals, error);
         }
@@ -130,7 +129,8 @@ static oclattn_status make_kernel(projection_plan *self, const char *name, size_
     return planned_kernel_make(self->base.context, &source, kernel, error);
 }
 
-static oclattn_status make_kernels(projection_plan *self, oclattn_error *error) {
+static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
+    projection_plan *self = (projection_plan *)plan;
     const size_t params_bytes = sizeof(projection_params);
     const int64_t weight_items = padded_columns(self) * self->desc.in_dim;
     RETURN_IF_ERROR(make_kernel(self, "pack_weights", sizeof(pack_params), weight_items, &self->pack, error));
@@ -142,20 +142,6 @@ static oclattn_status make_kernels(projection_plan *self, oclattn_error *error) 
     return make_kernel(self, "projection_portable", params_bytes, multiply_items(self), &self->multiply, error);
 }
 
-oclattn_status projection_plan_make(oclattn_context *context, const oclattn_projection_desc *desc,
-                                    oclattn_plan **plan, oclattn_error *error) {
-    oclattn_plan *made = NULL;
-    RETURN_IF_ERROR(plan_new(sizeof(projection_plan), PLAN_PROJECTION, context, clear, &made, error));
-    projection_plan *self = (projection_plan *)made;
-    oclattn_status status = resolve(self, desc, error);
-    if (status == OCLATTN_OK && plan != NULL) {
-        status = make_kernels(self, error);
-        projection_describe(made, "", &made->description);
-        status = status == OCLATTN_OK ? plan_check_description(made, error) : status;
-    }
-    return plan_hand_over(made, status, plan);
-}
-
 size_t projection_temporary_bytes(const oclattn_plan *plan) {
     return ((const projection_plan *)plan)->temporary_bytes;
 }
@@ -164,17 +150,30 @@ size_t projection_scratch_bytes(const oclattn_plan *plan) {
     return ((const projection_plan *)plan)->scratch_bytes;
 }
 
-void projection_describe(const oclattn_plan *plan, const char *indent, text *lines) {
+static void describe(const oclattn_plan *plan, const char *indent, text *lines) {
     const projection_plan *self = (const projection_plan *)plan;
     const oclattn_projection_desc *desc = &self->desc;
     text_format(lines, "%sprojection: x [%lld, %lld, %lld] %s times W [%lld, %lld] %s%s -> y [%lld, %lld, %lld] %s\n",
-                indent, (long long)desc->batch, (long long)desc->rows, (long long)desc->in_dim,
-                type_name(desc->x_type), (long long)desc->in_dim, (long long)desc->out_dim, type_name(desc->w_type),
-                self->b.used ? " plus b" : "", (long long)desc->batch, (long long)desc->rows,
-                (long long)desc->out_dim, type_name(desc->y_type));
+                indent, (long long)desc->batch, (long long)desc->rows, (long long)desc->in_dim, type_name(desc->x_type),
+                (long long)desc->in_dim, (long long)desc->out_dim, type_name(desc->w_type),
+                self->b.used ? " plus b" : "", (long long)desc->batch, (long long)desc->rows, (long long)desc->out_dim,
+                type_name(desc->y_type));
     text_format(lines, "%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
     variant_describe_refusals(&self->refusals, indent, lines);
     text_format(lines, "%s  workspace: %zu bytes\n", indent, plan->workspace_bytes);
+}
+
+static const plan_type projection_type = {.kind = PLAN_PROJECTION,
+                                          .bytes = sizeof(projection_plan),
+                                          .compile = compile,
+                                          .describe = describe,
+                                          .clear = clear};
+
+oclattn_status projection_resolve(oclattn_context *context, const oclattn_projection_desc *desc, oclattn_plan **plan,
+                                  oclattn_error *error) {
+    oclattn_plan *made = NULL;
+    RETURN_IF_ERROR(plan_new(&projection_type, context, &made, error));
+    return plan_hand_over(made, resolve((projection_plan *)made, desc, error), plan);
 }
 
 /* ---- weights ---------------------------------------------------------------------------------------------------- */

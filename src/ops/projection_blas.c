@@ -57,8 +57,7 @@ oclattn_status projection_blas_resolve(projection_plan *self, oclattn_error *err
     }
     settle_scratch(self);
     self->temporary_bytes = 0;
-    return rows == 0 ? OCLATTN_OK
-                     : blas_temporary_bytes(self->base.context, product, &self->temporary_bytes, error);
+    return rows == 0 ? OCLATTN_OK : blas_temporary_bytes(self->base.context, product, &self->temporary_bytes, error);
 }
 
 /* A copy between a strided matrix and a contiguous f32 one is a split, or a merge, with one head. */
@@ -79,11 +78,13 @@ oclattn_status projection_blas_make(projection_plan *self, oclattn_error *error)
     oclattn_context *context = self->base.context;
     if (self->converts_x) {
         const oclattn_heads_desc desc = conversion(&self->x, self->desc.x_type);
-        RETURN_IF_ERROR(heads_plan_make(context, PLAN_SPLIT, &desc, &self->convert_x, error));
+        RETURN_IF_ERROR(heads_resolve(context, PLAN_SPLIT, &desc, &self->convert_x, error));
+        RETURN_IF_ERROR(plan_compile(self->convert_x, error));
     }
     if (self->converts_y) {
         const oclattn_heads_desc desc = conversion(&self->y, self->desc.y_type);
-        RETURN_IF_ERROR(heads_plan_make(context, PLAN_MERGE, &desc, &self->convert_y, error));
+        RETURN_IF_ERROR(heads_resolve(context, PLAN_MERGE, &desc, &self->convert_y, error));
+        RETURN_IF_ERROR(plan_compile(self->convert_y, error));
     }
     return self->product.m == 0 ? OCLATTN_OK : blas_warm(context, &self->product, self->temporary_bytes, error);
 }

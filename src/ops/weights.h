@@ -8,10 +8,10 @@ enum { MOST_PROJECTIONS = 4 };
 
 typedef struct prepared_matrix {
     int64_t in_dim, out_dim;
-    int64_t panel;   /* columns of a panel; out_dim: the matrix as it is, [in, out] */
+    int64_t panel; /* columns of a panel; out_dim: the matrix as it is, [in, out] */
     bool has_bias;
-    cl_mem panels;   /* f32 [panels][in_dim][panel] */
-    cl_mem bias;     /* f32, filled up with 0 to whole panels; all 0 without a bias */
+    cl_mem panels; /* f32 [panels][in_dim][panel] */
+    cl_mem bias;   /* f32, filled up with 0 to whole panels; all 0 without a bias */
 } prepared_matrix;
 
 struct oclattn_weights {

@@ -4,8 +4,8 @@
 
 #include "../program/program.h"
 
-/* Work-items of one command; kernels loop over the rest. It keeps sizes within what 32-bit devices and drivers that count
- * work-groups in 32 bits can take. */
+/* Work-items of one command; kernels loop over the rest. It keeps sizes within what 32-bit devices and drivers that
+ * count work-groups in 32 bits can take. */
 #define MOST_WORK_ITEMS ((size_t)1 << 30)
 
 /* From this many work-groups on, PoCL compiles a kernel anew, without 16-bit group numbers. */
@@ -20,8 +20,8 @@ static size_t smaller(size_t a, size_t b) {
 static oclattn_status settle_local_size(const oclattn_context *context, size_t preferred, planned_kernel *kernel,
                                         oclattn_error *error) {
     size_t most = 0;
-    const cl_int code = clGetKernelWorkGroupInfo(kernel->kernel, context->device, CL_KERNEL_WORK_GROUP_SIZE,
-                                                 sizeof(most), &most, NULL);
+    const cl_int code =
+        clGetKernelWorkGroupInfo(kernel->kernel, context->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(most), &most, NULL);
     if (code != CL_SUCCESS) {
         return error_from_cl(error, code, "clGetKernelWorkGroupInfo");
     }
@@ -121,9 +121,8 @@ oclattn_status launch_begin(launch_list *list, const oclattn_context *context, c
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "queue is NULL");
     }
     if ((wait_count == 0) != (wait_list == NULL)) {
-        return error_set(error, OCLATTN_INVALID_ARGUMENT,
-                         "wait_count is %u but wait_list is %s: give both or neither", (unsigned)wait_count,
-                         wait_list == NULL ? "NULL" : "not NULL");
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "wait_count is %u but wait_list is %s: give both or neither",
+                         (unsigned)wait_count, wait_list == NULL ? "NULL" : "not NULL");
     }
     cl_context cl = NULL;
     cl_device_id device = NULL;
@@ -132,7 +131,8 @@ oclattn_status launch_begin(launch_list *list, const oclattn_context *context, c
     RETURN_IF_ERROR(check_queue_info(queue, CL_QUEUE_DEVICE, sizeof(device), &device, error));
     RETURN_IF_ERROR(check_queue_info(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties, error));
     if (cl != context->cl || device != context->device) {
-        return error_set(error, OCLATTN_INVALID_ARGUMENT, "queue belongs to another cl_context or device than the plan");
+        return error_set(error, OCLATTN_INVALID_ARGUMENT,
+                         "queue belongs to another cl_context or device than the plan");
     }
     const bool in_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) == 0;
     *list = (launch_list){.queue = queue,
@@ -173,8 +173,8 @@ oclattn_status launch_kernel(launch_list *list, const planned_kernel *kernel, in
 
 oclattn_status launch_fence(launch_list *list, oclattn_error *error) {
     cl_event event = NULL;
-    const cl_int code = clEnqueueBarrierWithWaitList(list->queue, list->wait_count, list->wait_list,
-                                                     list->want_events ? &event : NULL);
+    const cl_int code =
+        clEnqueueBarrierWithWaitList(list->queue, list->wait_count, list->wait_list, list->want_events ? &event : NULL);
     if (code != CL_SUCCESS) {
         return error_from_cl(error, code, "clEnqueueBarrierWithWaitList");
     }

@@ -19,9 +19,9 @@ typedef struct kernel_source {
     int64_t most_items; /* of the plan's launches */
 } kernel_source;
 
-/* Builds the kernel, settles its work-group size (the preferred one, or less where the device or the kernel asks for it),
- * and launches it once without work: some drivers compile for a work-group size and a size class of the launch, or upload,
- * at the first one, which must not happen in an enqueue. */
+/* Builds the kernel, settles its work-group size (the preferred one, or less where the device or the kernel asks for
+ * it), and launches it once without work: some drivers compile for a work-group size and a size class of the launch, or
+ * upload, at the first one, which must not happen in an enqueue. */
 oclattn_status planned_kernel_make(oclattn_context *context, const kernel_source *source, planned_kernel *kernel,
                                    oclattn_error *error);
 void planned_kernel_clear(planned_kernel *kernel);

@@ -7,9 +7,8 @@ enum { WORKSPACE_ALIGNMENT = 256 };
 
 static const char *const kind_names[] = {"attention", "merge_states", "split", "merge", "projection", "mha"};
 
-oclattn_status plan_new(size_t bytes, plan_kind kind, oclattn_context *context, void (*clear)(oclattn_plan *plan),
-                        oclattn_plan **plan, oclattn_error *error) {
-    oclattn_plan *made = calloc(1, bytes);
+oclattn_status plan_new(const plan_type *type, oclattn_context *context, oclattn_plan **plan, oclattn_error *error) {
+    oclattn_plan *made = calloc(1, type->bytes);
     if (made == NULL) {
         return error_no_memory(error);
     }
@@ -17,16 +16,15 @@ oclattn_status plan_new(size_t bytes, plan_kind kind, oclattn_context *context, 
         free(made);
         return error_no_memory(error);
     }
-    made->kind = kind;
+    made->type = type;
     made->context = context;
-    made->clear = clear;
     context_retain(context);
     *plan = made;
     return OCLATTN_OK;
 }
 
 oclattn_status plan_hand_over(oclattn_plan *made, oclattn_status status, oclattn_plan **plan) {
-    if (status == OCLATTN_OK && plan != NULL) {
+    if (status == OCLATTN_OK) {
         *plan = made;
     } else {
         oclattn_plan_destroy(made);
@@ -34,12 +32,18 @@ oclattn_status plan_hand_over(oclattn_plan *made, oclattn_status status, oclattn
     return status;
 }
 
+oclattn_status plan_compile(oclattn_plan *plan, oclattn_error *error) {
+    RETURN_IF_ERROR(plan->type->compile(plan, error));
+    plan->type->describe(plan, "", &plan->description);
+    return plan->description.failed ? error_no_memory(error) : OCLATTN_OK;
+}
+
 void oclattn_plan_destroy(oclattn_plan *plan) {
     if (plan == NULL) {
         return;
     }
     if (context_check_process(plan->context, NULL) == OCLATTN_OK) {
-        plan->clear(plan);
+        plan->type->clear(plan);
     }
     mtx_destroy(&plan->lock);
     text_clear(&plan->description);
@@ -51,9 +55,9 @@ oclattn_status plan_check(const oclattn_plan *plan, plan_kind kind, oclattn_erro
     if (plan == NULL) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "plan is NULL");
     }
-    if (plan->kind != kind) {
-        return error_set(error, OCLATTN_INVALID_ARGUMENT, "plan was made for %s, not for %s", kind_names[plan->kind],
-                         kind_names[kind]);
+    if (plan->type->kind != kind) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "plan was made for %s, not for %s",
+                         kind_names[plan->type->kind], kind_names[kind]);
     }
     return context_check_process(plan->context, error);
 }
@@ -64,10 +68,6 @@ void plan_lock(const oclattn_plan *plan) {
 
 void plan_unlock(const oclattn_plan *plan) {
     mtx_unlock((mtx_t *)&plan->lock);
-}
-
-oclattn_status plan_check_description(const oclattn_plan *plan, oclattn_error *error) {
-    return plan->description.failed ? error_no_memory(error) : OCLATTN_OK;
 }
 
 size_t oclattn_plan_workspace_bytes(const oclattn_plan *plan) {
@@ -130,9 +130,10 @@ oclattn_status struct_check(const void *theirs, size_t our_size, const char *wha
         return OCLATTN_OK;
     }
     if (size > our_size) {
-        return error_set(error, OCLATTN_INVALID_ARGUMENT,
-                         "%s has struct_size %zu, this library knows %zu bytes of it: the header is newer than the library",
-                         what, size, our_size);
+        return error_set(
+            error, OCLATTN_INVALID_ARGUMENT,
+            "%s has struct_size %zu, this library knows %zu bytes of it: the header is newer than the library", what,
+            size, our_size);
     }
     return error_set(error, OCLATTN_INVALID_ARGUMENT, "%s has struct_size %zu instead of %zu: call %s_init first", what,
                      size, our_size, what);

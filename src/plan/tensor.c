@@ -122,7 +122,8 @@ static oclattn_status check_buffer(const tensor_spec *spec, const oclattn_tensor
 oclattn_status tensor_bind(tensor_spec *spec, const oclattn_tensor *tensor, oclattn_error *error) {
     if (!spec->used) {
         if (tensor->buffer != NULL) {
-            return error_set(error, OCLATTN_INVALID_ARGUMENT, "%s was passed, but the plan does not use it", spec->name);
+            return error_set(error, OCLATTN_INVALID_ARGUMENT, "%s was passed, but the plan does not use it",
+                             spec->name);
         }
         return OCLATTN_OK;
     }

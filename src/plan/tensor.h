@@ -31,8 +31,8 @@ bool tensor_is_empty(const tensor_spec *spec);
 /* Elements from the first to the last one, both included; 0 if empty. Only after tensor_spec_set_strides. */
 int64_t tensor_extent(const tensor_spec *spec);
 
-/* Checks what a caller passes for the tensor: NULL only if empty or unused, the buffer large enough. Run-time strides go
- * into the spec. */
+/* Checks what a caller passes for the tensor: NULL only if empty or unused, the buffer large enough. Run-time strides
+ * go into the spec. */
 oclattn_status tensor_bind(tensor_spec *spec, const oclattn_tensor *tensor, oclattn_error *error);
 
 /* a * b for sizes; INT64_MAX when it overflows. Neither may be negative. */

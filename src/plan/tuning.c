@@ -5,8 +5,9 @@
 /* Most exact rows first: a device's name, then a vendor, then a type. The last one fits everything.
  *
  * CPUs: a work-group is what a core runs at a time, so one work-item each keeps all cores busy; private arrays live on
- * the stack, so a work-item takes the whole width of V and no score is computed twice. Others: private arrays are scarce
- * registers or scratch memory, so a work-item takes 64 columns of V, and 64 work-items share the keys they read. */
+ * the stack, so a work-item takes the whole width of V and no score is computed twice. Others: private arrays are
+ * scarce registers or scratch memory, so a work-item takes 64 columns of V, and 64 work-items share the keys they read.
+ */
 static const tuning rows[] = {
     {.origin = "defaults for CPUs",
      .type = CL_DEVICE_TYPE_CPU,

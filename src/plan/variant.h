@@ -17,11 +17,11 @@ typedef struct variant {
     variant_id id;
     plan_kind operation;
     const char *name;
-    const char *what;                 /* for people */
-    size_t min_work_group;            /* work-items of one group, and of its first dimension */
+    const char *what;      /* for people */
+    size_t min_work_group; /* work-items of one group, and of its first dimension */
     cl_ulong min_local_bytes;
     size_t min_parameter_bytes;
-    bool only_if_preferred;           /* taken unasked only where the tuning table says that it is good */
+    bool only_if_preferred; /* taken unasked only where the tuning table says that it is good */
 } variant;
 
 /* Walks the rows of `operation`, the preferred ones first. Start with *cursor = 0. Returns the next row that fits the
