@@ -40,6 +40,7 @@ say "== Build"
 build_tree "$root/build" -DCMAKE_BUILD_TYPE=Release -DOCLATTN_BUILD_TESTS=OFF
 
 say "== F(H) of all-MiniLM-L6-v2, encoder layer 0, 12 heads, on a real sentence"
+describe_machine_without_sysfs
 code=0
 "$root/build/bin/oclattn-run" mha --weights "$root/tests/data/minilm_layer0.safetensors" --heads 12 --expect F \
     --explain "${device[@]}" || code=$?

@@ -69,6 +69,7 @@ prepare() {
     # Compiled kernels stay in the tree, so that a run neither reads nor fills the user's caches.
     export OCLATTN_CACHE_DIR=$out/kernel-cache POCL_CACHE_DIR=$out/pocl-cache
     unset OCLATTN_DEVICE OCLATTN_KERNEL_DIR OPENCL_LAYERS
+    describe_machine_without_sysfs
 }
 
 build_all() {

@@ -73,3 +73,15 @@ build_tree() {
         { cat "$folder.configure.log" >&2; return 1; }
     cmake --build "$folder"
 }
+
+# PoCL learns the machine's memory and processors from hwloc, and hwloc from /sys. Without /sys, as in a plain chroot, PoCL
+# ends the process; so hwloc is told.
+describe_machine_without_sysfs() {
+    local bytes
+    if [ -d /sys/devices/system/cpu ] || [ -n "${HWLOC_SYNTHETIC:-}" ]; then
+        return
+    fi
+    bytes=$(($(getconf _PHYS_PAGES) * $(getconf PAGE_SIZE)))
+    export HWLOC_SYNTHETIC="node:1(memory=$bytes) pu:$(nproc)"
+    say "There is no /sys here, and PoCL needs it to see the memory. Instead: HWLOC_SYNTHETIC='$HWLOC_SYNTHETIC'"
+}
