@@ -82,7 +82,7 @@ oclattn_status oclattn_context_create(const oclattn_context_options *options, oc
     return status;
 }
 
-/* CL_INVALID_DEVICE where the context does not hold the device. */
+/* CL_INVALID_DEVICE where the context does not list the device. */
 static cl_int find_device(cl_context cl, cl_device_id device) {
     size_t bytes = 0;
     cl_int code = clGetContextInfo(cl, CL_CONTEXT_DEVICES, 0, NULL, &bytes);
@@ -102,11 +102,31 @@ static cl_int find_device(cl_context cl, cl_device_id device) {
     return code != CL_SUCCESS || found ? code : CL_INVALID_DEVICE;
 }
 
+/* PoCL lists the whole device of a context that was made on a part of it: there the driver has the last word. */
+static cl_int find_part_of_device(cl_context cl, cl_device_id part) {
+    cl_device_id whole = NULL;
+    if (clGetDeviceInfo(part, CL_DEVICE_PARENT_DEVICE, sizeof whole, &whole, NULL) != CL_SUCCESS || !whole) {
+        return CL_INVALID_DEVICE;
+    }
+    cl_int code = find_device(cl, whole);
+    if (code != CL_SUCCESS) {
+        return code;
+    }
+    const cl_command_queue queue = clCreateCommandQueue(cl, part, 0, &code);
+    if (queue) {
+        clReleaseCommandQueue(queue);
+    }
+    return code;
+}
+
 static oclattn_status check_device(cl_context cl, cl_device_id device, oclattn_error *error) {
     if (!cl || !device) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "%s is NULL", cl ? "device" : "cl_ctx");
     }
-    const cl_int code = find_device(cl, device);
+    cl_int code = find_device(cl, device);
+    if (code == CL_INVALID_DEVICE) {
+        code = find_part_of_device(cl, device);
+    }
     if (code == CL_INVALID_DEVICE) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "device is not one of the devices of cl_ctx");
     }

@@ -4,6 +4,9 @@
 
 /* Where our device stands among those of a program; count where it is not there. */
 static cl_uint device_position(cl_program program, cl_device_id device, cl_uint count) {
+    if (count == 1) {
+        return 0; /* PoCL names the whole device where ours is a part of it. */
+    }
     cl_device_id *devices = calloc(count, sizeof *devices);
     cl_uint position = count;
     if (devices &&
