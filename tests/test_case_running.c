@@ -149,9 +149,11 @@ static void test_nothing_to_do(void **state) {
     assert_nothing_to_do(0, 0, 0);
     assert_nothing_to_do(3, 0, 0);
     problem p = problem_new(0, 2, 1, 3, 4, 8, 8);
+    problem_allocate(&p, NULL);
     assert_problem(&p);
     problem_free(&p);
     p = problem_new(2, 2, 1, 0, 4, 8, 8);
+    problem_allocate(&p, NULL);
     assert_problem(&p);
     problem_free(&p);
 }

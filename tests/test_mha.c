@@ -282,7 +282,7 @@ static void test_sizes_that_do_not_fit(void **state) {
     assert_mha_refused(&p.desc, OCLATTN_UNSUPPORTED, "flags");
     p = mha_new(1, 4, 768, 12);
     p.desc.projection_variant = "no_such_variant";
-    assert_mha_refused(&p.desc, OCLATTN_UNSUPPORTED, "no_such_variant");
+    assert_mha_refused(&p.desc, OCLATTN_INVALID_ARGUMENT, "no_such_variant");
 }
 
 /* The textbook question: how wide is a head of a model of 768 with 12 heads? */

@@ -84,8 +84,9 @@ static void run_plan(projection *p, const oclattn_plan *plan) {
     const cl_command_queue queue = device.out_of_order ? device.out_of_order : device.in_order;
     const oclattn_tensor w = view_tensor(&p->w, false);
     const oclattn_tensor b = view_tensor(&p->b, false);
+    const bool has_bias = p->desc.flags & OCLATTN_PROJECTION_BIAS;
     const float zeros[1] = {0};
-    assert_ok(oclattn_projection_weights(plan, queue, &w, &b, &weights, &error), &error);
+    assert_ok(oclattn_projection_weights(plan, queue, &w, has_bias ? &b : NULL, &weights, &error), &error);
     storage_download(p->w.memory);
     storage_download(p->b.memory);
     clEnqueueFillBuffer(device.in_order, w.buffer, zeros, 1, 0, (size_t)p->w.memory->count, 0, NULL, NULL);

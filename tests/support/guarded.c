@@ -95,9 +95,7 @@ void storage_upload(storage *memory) {
     if (!memory->buffer) {
         memory->buffer = buffer_new(bytes, memory->image);
     } else {
-        assert_int_equal(
-            clEnqueueWriteBuffer(device.in_order, memory->buffer, CL_TRUE, 0, bytes, memory->image, 0, NULL, NULL),
-            CL_SUCCESS);
+        buffer_write(memory->buffer, bytes, memory->image);
     }
 }
 

@@ -180,11 +180,19 @@ cl_mem buffer_new(size_t bytes, const void *data) {
     cl_int code = CL_SUCCESS;
     const cl_mem buffer = clCreateBuffer(device.cl, CL_MEM_READ_WRITE, bytes ? bytes : 1, NULL, &code);
     assert_int_equal(code, CL_SUCCESS);
-    if (data && bytes) {
-        assert_int_equal(clEnqueueWriteBuffer(device.in_order, buffer, CL_TRUE, 0, bytes, data, 0, NULL, NULL),
-                         CL_SUCCESS);
+    if (data) {
+        buffer_write(buffer, bytes, data);
     }
     return buffer;
+}
+
+/* A blocking write only promises that `data` may be reused: other queues must wait for the end. */
+void buffer_write(cl_mem buffer, size_t bytes, const void *data) {
+    if (bytes) {
+        assert_int_equal(clEnqueueWriteBuffer(device.in_order, buffer, CL_TRUE, 0, bytes, data, 0, NULL, NULL),
+                         CL_SUCCESS);
+        assert_int_equal(clFinish(device.in_order), CL_SUCCESS);
+    }
 }
 
 void buffer_read(cl_mem buffer, size_t bytes, void *data) {

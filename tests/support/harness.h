@@ -44,6 +44,7 @@ void assert_refused(oclattn_status status, oclattn_status expected, const oclatt
 /* Device memory with `bytes` (at least 1) bytes, filled from `data` unless that is NULL. Release with
  * clReleaseMemObject. */
 cl_mem buffer_new(size_t bytes, const void *data);
+void buffer_write(cl_mem buffer, size_t bytes, const void *data);
 void buffer_read(cl_mem buffer, size_t bytes, void *data);
 
 /* The plan's workspace, NULL where it needs none. Release with buffer_free, which takes NULL. */
