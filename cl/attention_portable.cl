@@ -200,26 +200,6 @@ static void attend(const attention_params *p, const row_view *row, input_buffer 
     }
 }
 
-/* Adds the sink to the denominator and returns the factor that normalises o; *lse is the logarithm of the denominator. */
-static float finish_sum(float maximum, float sum, bool has_sink, float sink, float *lse)
-{
-    const bool empty = maximum == -INFINITY && sum == 0.0f;
-    if (empty || !has_sink) {
-        *lse = empty ? (has_sink ? sink : -INFINITY) : maximum + log(sum);
-        return empty ? 0.0f : 1.0f / sum;
-    }
-    const float joint = fmax(maximum, sink);
-    const float shrink = exp(maximum - joint);
-    const float denominator = sum * shrink + exp(sink - joint);
-    *lse = joint + log(denominator);
-    return shrink / denominator;
-}
-
-static float load_sink(const attention_params *p, const row_view *row, __global const float *sinks)
-{
-    return p->features & USES_SINKS ? sinks[p->offsets[ATTENTION_SINKS] + row->h] : -INFINITY;
-}
-
 static void write_row(const attention_params *p, const row_view *row, __global uchar *o, const float *values,
                       int first_column, int columns, float factor)
 {
@@ -256,28 +236,6 @@ static void write_partial(const attention_params *p, __global float *partial, lo
         partial[partial_sums(p, row, chunk)] = state->maximum;
         partial[partial_sums(p, row, chunk) + 1] = state->sum;
     }
-}
-
-/* Splits a row's number, counted over [batch, q_heads, q_len]. */
-static inline void locate_row(const attention_params *p, long number, row_view *row)
-{
-    row->i = number % p->q_len;
-    row->h = number / p->q_len % p->q_heads;
-    row->b = number / p->q_len / p->q_heads;
-}
-
-/* Everything about row `number`; false where a packed sequence has no such row. */
-static bool view_row(const attention_params *p, long number, row_view *row, __global const float *bias_scale,
-                     __global const float *slopes, __global const int *q_lens, __global const int *kv_lens,
-                     __global const int *q_starts, __global const int *kv_starts, __global const int *offsets)
-{
-    locate_row(p, number, row);
-    view_query(p, row, q_lens, q_starts);
-    view_keys(p, row, kv_lens, kv_starts);
-    view_position(p, row, offsets);
-    view_visible_range(p, row);
-    view_score_terms(p, row, bias_scale, slopes);
-    return row->exists;
 }
 
 static void finish_row(const attention_params *p, const row_view *row, __global uchar *o, __global float *lse,

@@ -3,6 +3,7 @@
 
 #include "../plan/variant.h"
 #include "attention_problem.h"
+#include "attention_variants.h"
 #include "check.h"
 #include "ops.h"
 
@@ -25,12 +26,16 @@ static void clear(oclattn_plan *plan) {
 }
 
 static oclattn_status choose_variant(attention_plan *self, oclattn_error *error) {
-    const char *wanted = self->problem.desc.variant;
+    const oclattn_attention_desc *desc = &self->problem.desc;
+    const variant_request request = {.operation = PLAN_ATTENTION,
+                                     .wanted = desc->variant,
+                                     .width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim,
+                                     .rows = desc->q_len,
+                                     .chunked = self->kv_chunk > 0};
     size_t cursor = 0;
-    self->tuned = tuning_find(&self->base.context->caps);
-    self->chosen = variant_next(PLAN_ATTENTION, self->base.context, self->tuned, wanted, &cursor, &self->refusals);
+    self->chosen = variant_next(&request, self->base.context, self->tuned, &cursor, &self->refusals);
     if (self->chosen == NULL) {
-        return variant_none(PLAN_ATTENTION, wanted, &self->refusals, error);
+        return variant_none(&request, &self->refusals, error);
     }
     self->base.variant = self->chosen->name;
     return OCLATTN_OK;
@@ -71,32 +76,19 @@ static oclattn_status check_allocations(const attention_plan *self, oclattn_erro
 
 static oclattn_status resolve(attention_plan *self, const oclattn_attention_desc *desc, oclattn_error *error) {
     RETURN_IF_ERROR(attention_problem_make(desc, &self->problem, error));
+    self->tuned = tuning_find(&self->base.context->caps);
+    settle_chunks(self);
     RETURN_IF_ERROR(choose_variant(self, error));
     RETURN_IF_ERROR(check_allocations(self, error));
-    settle_chunks(self);
     return settle_workspace(self, error);
-}
-
-static int64_t parts(int64_t whole, int64_t part) {
-    return (whole + part - 1) / part;
-}
-
-static int64_t attend_items(const attention_plan *self, const attention_problem *problem) {
-    const int64_t v_parts = parts(problem->desc.v_dim, self->tuned->v_part);
-    return attention_rows(problem) * v_parts * chunk_count(self, problem->kv_len);
-}
-
-static int64_t combine_items(const attention_problem *problem) {
-    return attention_rows(problem) * parts(problem->desc.v_dim, 16);
 }
 
 static oclattn_status make_kernel(attention_plan *self, const char *name, int64_t items, planned_kernel *kernel,
                                   oclattn_error *error) {
-    const oclattn_attention_desc *desc = &self->problem.desc;
-    char options[128];
-    snprintf(options, sizeof(options), "-DK_TYPE=%d -DV_TYPE=%d -DKEY_BLOCK=%d -DV_PART=%d", (int)desc->k_type,
-             (int)desc->v_type, self->tuned->key_block, self->tuned->v_part);
-    const kernel_source source = {.file = "attention_portable.cl",
+    char options[ATTENTION_OPTIONS_SIZE];
+    const variant_id id = kernel == &self->attend ? self->chosen->id : VARIANT_ATTENTION_PORTABLE;
+    attention_build_options(id, self->tuned, &self->base.context->caps, &self->problem.desc, options);
+    const kernel_source source = {.file = attention_file(id),
                                   .options = options,
                                   .name = name,
                                   .params_bytes = sizeof(attention_params),
@@ -105,12 +97,18 @@ static oclattn_status make_kernel(attention_plan *self, const char *name, int64_
     return planned_kernel_make(self->base.context, &source, kernel, error);
 }
 
+static int64_t attend_items(const attention_plan *self, const attention_problem *problem) {
+    return attention_items(self->chosen->id, self->tuned, &self->base.context->caps, problem,
+                           chunk_count(self, problem->kv_len));
+}
+
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     attention_plan *self = (attention_plan *)plan;
     const attention_problem *problem = &self->problem;
-    RETURN_IF_ERROR(make_kernel(self, "attention_portable", attend_items(self, problem), &self->attend, error));
+    RETURN_IF_ERROR(make_kernel(self, self->chosen->name, attend_items(self, problem), &self->attend, error));
     if (chunk_count(self, problem->desc.kv_len) > 1) {
-        RETURN_IF_ERROR(make_kernel(self, "attention_combine", combine_items(problem), &self->combine, error));
+        const int64_t items = attention_combine_items(problem);
+        RETURN_IF_ERROR(make_kernel(self, "attention_combine", items, &self->combine, error));
     }
     if (problem->desc.scores_kind != OCLATTN_SCORES_NONE) {
         RETURN_IF_ERROR(make_kernel(self, "attention_scores", attention_rows(problem), &self->show, error));
@@ -167,8 +165,7 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
     describe_features(desc, lines);
     text_format(lines, "\n%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
     variant_describe_refusals(&self->refusals, indent, lines);
-    text_format(lines, "%s  tiles (%s): %d keys a block, %d columns of v a work-item, work-groups of %zu\n", indent,
-                self->tuned->origin, self->tuned->key_block, self->tuned->v_part, self->attend.local);
+    attention_describe_tiles(self->chosen->id, self->tuned, &plan->context->caps, indent, lines);
     const int64_t chunks = chunk_count(self, desc->kv_len);
     if (chunks > 1) {
         text_format(lines, "%s  keys in %lld chunks of %lld, merged in order\n", indent, (long long)chunks,
@@ -294,7 +291,7 @@ static oclattn_status launch_all(const attention_plan *self, const attention_cal
     }
     RETURN_IF_ERROR(launch_one(&self->attend, call, attend_items(self, problem), list, error));
     if (call->params.chunk_count > 1) {
-        RETURN_IF_ERROR(launch_one(&self->combine, call, combine_items(problem), list, error));
+        RETURN_IF_ERROR(launch_one(&self->combine, call, attention_combine_items(problem), list, error));
     }
     if (self->show.kernel != NULL && problem->kv_len > 0) {
         RETURN_IF_ERROR(launch_one(&self->show, call, rows, list, error));

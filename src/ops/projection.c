@@ -68,13 +68,13 @@ static oclattn_status make_specs(projection_plan *self, oclattn_error *error) {
 
 /* Tries the rows of the variant table one by one; a variant that turns out not to fit leaves its reason. */
 static oclattn_status choose_variant(projection_plan *self, oclattn_error *error) {
-    const char *wanted = self->desc.variant;
+    const variant_request request = {.operation = PLAN_PROJECTION, .wanted = self->desc.variant};
     size_t cursor = 0;
     self->tuned = tuning_find(&self->base.context->caps);
     for (;;) {
-        self->chosen = variant_next(PLAN_PROJECTION, self->base.context, self->tuned, wanted, &cursor, &self->refusals);
+        self->chosen = variant_next(&request, self->base.context, self->tuned, &cursor, &self->refusals);
         if (self->chosen == NULL) {
-            return variant_none(PLAN_PROJECTION, wanted, &self->refusals, error);
+            return variant_none(&request, &self->refusals, error);
         }
         if (self->chosen->id != VARIANT_PROJECTION_CLBLAST) {
             break;

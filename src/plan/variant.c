@@ -13,6 +13,15 @@
  * CLBlast's matrix product: its default parameters use work-groups of up to 256 and tiles in local memory; on less it
  * fails at run time and prints to stderr, so it is not asked at all there. */
 static const variant rows[] = {
+    {.id = VARIANT_ATTENTION_TILED_CPU,
+     .operation = PLAN_ATTENTION,
+     .name = "attention_tiled_cpu",
+     .what = "online softmax, a tile of query rows a work-item, wide vectors",
+     .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
+     .max_width = 256,
+     .min_rows = 4,
+     .no_chunks = true,
+     .good_on = CL_DEVICE_TYPE_CPU},
     {.id = VARIANT_ATTENTION_PORTABLE,
      .operation = PLAN_ATTENTION,
      .name = "attention_portable",
@@ -50,24 +59,57 @@ static bool device_fits(const variant *row, const device_caps *caps, text *refus
             !lacks(refusals, row, "kernel argument bytes", row->min_parameter_bytes, caps->max_parameter_bytes));
 }
 
-static bool row_is_taken(const variant *row, const oclattn_context *context, const tuning *tuned, const char *wanted,
-                         text *refusals) {
-    if (wanted != NULL && strcmp(wanted, row->name) != 0) {
+static bool problem_fits(const variant *row, const variant_request *request, text *refusals) {
+    if (row->max_width > 0 && request->width > row->max_width) {
+        text_format(refusals, "%s: rows of K and V are at most %lld wide, not %lld\n", row->name,
+                    (long long)row->max_width, (long long)request->width);
         return false;
     }
-    if (wanted == NULL && row->only_if_preferred && !tuned->prefers_clblast) {
+    if (row->no_chunks && request->chunked) {
+        text_format(refusals, "%s: cannot take keys in chunks\n", row->name);
+        return false;
+    }
+    return true;
+}
+
+/* Reasons that do not count where the variant is asked for by name. */
+static bool is_good_unasked(const variant *row, const variant_request *request, const oclattn_context *context,
+                            const tuning *tuned, text *refusals) {
+    if (row->only_if_preferred && !tuned->prefers_clblast) {
         text_format(refusals, "%s: the tuning table (%s) does not prefer it on this device\n", row->name,
                     tuned->origin);
         return false;
     }
-    return device_fits(row, &context->caps, refusals);
+    if (row->good_on != 0 && (row->good_on & context->caps.type) == 0) {
+        text_format(refusals, "%s: made for another type of device\n", row->name);
+        return false;
+    }
+    if (request->rows < row->min_rows) {
+        text_format(refusals, "%s: pays off from %lld query rows on, and there are %lld\n", row->name,
+                    (long long)row->min_rows, (long long)request->rows);
+        return false;
+    }
+    return true;
 }
 
-const variant *variant_next(plan_kind operation, const oclattn_context *context, const tuning *tuned,
-                            const char *wanted, size_t *cursor, text *refusals) {
+static bool row_is_taken(const variant *row, const variant_request *request, const oclattn_context *context,
+                         const tuning *tuned, text *refusals) {
+    if (row->operation != request->operation) {
+        return false;
+    }
+    if (request->wanted != NULL) {
+        return strcmp(request->wanted, row->name) == 0 && device_fits(row, &context->caps, refusals) &&
+               problem_fits(row, request, refusals);
+    }
+    return is_good_unasked(row, request, context, tuned, refusals) && device_fits(row, &context->caps, refusals) &&
+           problem_fits(row, request, refusals);
+}
+
+const variant *variant_next(const variant_request *request, const oclattn_context *context, const tuning *tuned,
+                            size_t *cursor, text *refusals) {
     while (*cursor < ROW_COUNT) {
         const variant *row = &rows[(*cursor)++];
-        if (row->operation == operation && row_is_taken(row, context, tuned, wanted, refusals)) {
+        if (row_is_taken(row, request, context, tuned, refusals)) {
             return row;
         }
     }
@@ -84,15 +126,15 @@ static void list_names(plan_kind operation, char *names, size_t size) {
     }
 }
 
-oclattn_status variant_none(plan_kind operation, const char *wanted, const text *refusals, oclattn_error *error) {
+oclattn_status variant_none(const variant_request *request, const text *refusals, oclattn_error *error) {
     if (refusals->length > 0) {
         const size_t length = refusals->length - 1; /* without the last newline */
         return error_set(error, OCLATTN_UNSUPPORTED, "no variant fits: %.*s", (int)length, refusals->data);
     }
     char names[256];
-    list_names(operation, names, sizeof(names));
+    list_names(request->operation, names, sizeof(names));
     return error_set(error, OCLATTN_INVALID_ARGUMENT, "there is no variant \"%s\"; known: %s",
-                     wanted == NULL ? "" : wanted, names);
+                     request->wanted == NULL ? "" : request->wanted, names);
 }
 
 void variant_describe_refusals(const text *refusals, const char *indent, text *lines) {

@@ -7,12 +7,13 @@
 #include "tuning.h"
 
 typedef enum variant_id {
+    VARIANT_ATTENTION_TILED_CPU,
     VARIANT_ATTENTION_PORTABLE,
     VARIANT_PROJECTION_CLBLAST,
     VARIANT_PROJECTION_PORTABLE
 } variant_id;
 
-/* One way to run an operation, and what it asks of the device. Head sizes are those of attention, 0 elsewhere. */
+/* One way to run an operation, and what it asks of the device and of the problem; 0 asks nothing. */
 typedef struct variant {
     variant_id id;
     plan_kind operation;
@@ -21,17 +22,29 @@ typedef struct variant {
     size_t min_work_group; /* work-items of one group, and of its first dimension */
     cl_ulong min_local_bytes;
     size_t min_parameter_bytes;
+    int64_t max_width;      /* of a row of K or V */
+    int64_t min_rows;       /* q_len from which it is good; by name it takes fewer */
+    bool no_chunks;         /* cannot split keys */
+    cl_device_type good_on; /* taken unasked only on such devices */
     bool only_if_preferred; /* taken unasked only where the tuning table says that it is good */
 } variant;
 
-/* Walks the rows of `operation`, the preferred ones first. Start with *cursor = 0. Returns the next row that fits the
- * device (and is called `wanted`, unless that is NULL), or NULL at the end. Why a row was passed over is added to
- * `refusals`, a line each. */
-const variant *variant_next(plan_kind operation, const oclattn_context *context, const tuning *tuned,
-                            const char *wanted, size_t *cursor, text *refusals);
+/* What is to be run. Sizes are those of attention, 0 elsewhere. */
+typedef struct variant_request {
+    plan_kind operation;
+    const char *wanted; /* a variant's name; NULL: the best that fits */
+    int64_t width;      /* the larger of head_dim and v_dim */
+    int64_t rows;       /* q_len */
+    bool chunked;
+} variant_request;
+
+/* Walks the rows of the request's operation, the preferred ones first. Start with *cursor = 0. Returns the next row that
+ * fits, or NULL at the end. Why a row was passed over is added to `refusals`, a line each. */
+const variant *variant_next(const variant_request *request, const oclattn_context *context, const tuning *tuned,
+                            size_t *cursor, text *refusals);
 
 /* The sentence for when the walk found nothing: what the refusals say, or which names exist. */
-oclattn_status variant_none(plan_kind operation, const char *wanted, const text *refusals, oclattn_error *error);
+oclattn_status variant_none(const variant_request *request, const text *refusals, oclattn_error *error);
 
 /* Adds the refusals to `lines`, each on a line of its own after `indent`. */
 void variant_describe_refusals(const text *refusals, const char *indent, text *lines);

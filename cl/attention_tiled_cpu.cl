@@ -1,0 +1,505 @@
+/* Attention on processors with wide vectors: one work-item computes a tile of query rows, alone on its core.
+ *
+ *     o_i = sum_j p_ij v_j,   p_ij = exp(s_ij - m_i) / l_i,   with m, l and o following the running maximum
+ *
+ * (online softmax, as in attention_portable.cl). Where the lanes of a vector go:
+ *
+ *                 GROUP queries               Scores: lanes are QUERIES. Q is transposed once, a key's elements are
+ *     q  d  [ | | | | ... lanes ]             broadcast, and the softmax over keys needs no sum across lanes.
+ *     s  j  [ | | | | ... lanes ]
+ *                                             Output: lanes are COLUMNS. A weight is broadcast over a row of V, so
+ *     o  i  [ | | | | ... columns ]           that o lies as it will be written.
+ *
+ * Register tiles: KEY_STEP keys x GROUP_VECTORS vectors of queries; OUT_ROWS rows x OUT_VECTORS vectors of columns. Keys
+ * come in blocks, converted to f32 once for the whole tile. Blocks that no row of the tile sees are skipped; blocks that
+ * some rows see in part get -inf where hidden.
+ *
+ * A hidden key's weight is exactly 0, but 0 * NaN is NaN: where a block holds a value that is not finite and a hidden
+ * score, its sums skip hidden keys one by one. */
+
+#include "attention.clh"
+#include "lanes.clh"
+
+#ifndef K_TYPE
+#define K_TYPE TYPE_F32
+#endif
+#ifndef V_TYPE
+#define V_TYPE TYPE_F32
+#endif
+
+/* Widths of a row of K and V. */
+#ifndef HEAD_DIM
+#define HEAD_DIM 64
+#endif
+#ifndef V_DIM
+#define V_DIM 64
+#endif
+
+/* Vectors of queries in a group, and groups in a tile. */
+#ifndef GROUP_VECTORS
+#define GROUP_VECTORS 2
+#endif
+#ifndef GROUPS
+#define GROUPS 4
+#endif
+
+/* Keys of a block (a multiple of KEY_STEP, at most 64), and of a register tile. */
+#ifndef KEY_BLOCK
+#define KEY_BLOCK 32
+#endif
+#ifndef KEY_STEP
+#define KEY_STEP 4
+#endif
+
+/* Rows (a divisor of GROUP) and vectors of columns of the output's register tile. */
+#ifndef OUT_ROWS
+#define OUT_ROWS 4
+#endif
+#ifndef OUT_VECTORS
+#define OUT_VECTORS 2
+#endif
+
+#define GROUP (GROUP_VECTORS * LANES)
+#define TILE (GROUPS * GROUP)
+#define ROUND_UP(value, step) (((value) + (step) - 1) / (step) * (step))
+/* Rows in private memory: whole vectors, so that a load past the end stays inside. */
+#define KEY_WIDTH ROUND_UP(HEAD_DIM, VECTOR)
+#define OUT_WIDTH ROUND_UP(V_DIM, OUT_VECTORS * LANES)
+#define VALUE_WIDTH (ROUND_UP(V_DIM, VECTOR) > OUT_WIDTH ? ROUND_UP(V_DIM, VECTOR) : OUT_WIDTH)
+
+/* The rows of a tile. Rows past `rows` are padding: zeros that nobody stores. */
+typedef struct tile_view {
+    int rows, groups;
+    long key_begin, key_end;     /* keys that some row sees */
+    long whole_begin, whole_end; /* keys that every row sees, mask and bias aside */
+    long k_base, v_base;
+    float bias_scale, slope;
+    long begin[TILE], end[TILE]; /* keys that a row sees, mask and bias aside */
+    long position[TILE];
+    long q_row[TILE], o_row[TILE], lse_at[TILE], mask_row[TILE], bias_row[TILE];
+    bool exists[TILE], within[TILE]; /* in the tensor; before q_lens */
+} tile_view;
+
+typedef struct tile_state {
+    float maximum[TILE], sum[TILE], shrink[TILE];
+    float queries[GROUPS * HEAD_DIM * GROUP];    /* [group][d][query] */
+    float scores[GROUPS * KEY_BLOCK * GROUP];    /* [group][key][query], then weights */
+    float keys[KEY_BLOCK * KEY_WIDTH];           /* [key][d] */
+    float values[KEY_BLOCK * VALUE_WIDTH];       /* [key][column] */
+    float o[TILE * OUT_WIDTH + VECTOR];          /* [row][column] */
+    ulong hidden[TILE];                          /* bit per key of the block, where it matters */
+} tile_state;
+
+static void view_tile_row(const attention_params *p, tile_view *tile, const row_view *row, int r)
+{
+    const bool within = row->exists && row->i < row->q_len;
+    tile->exists[r] = row->exists;
+    tile->within[r] = within;
+    tile->begin[r] = within ? row->key_begin : 0;
+    tile->end[r] = within ? row->key_end : 0;
+    tile->position[r] = row->position;
+    tile->q_row[r] = row->q_row;
+    tile->o_row[r] = row->o_row;
+    tile->lse_at[r] = row->lse_at;
+    tile->mask_row[r] = row->mask_row;
+    tile->bias_row[r] = row->bias_row;
+    if (tile->begin[r] < tile->end[r]) {
+        tile->key_begin = min(tile->key_begin, tile->begin[r]);
+        tile->key_end = max(tile->key_end, tile->end[r]);
+    }
+    tile->whole_begin = max(tile->whole_begin, tile->begin[r]);
+    tile->whole_end = min(tile->whole_end, tile->end[r]);
+}
+
+/* What rows past the last one of the tile look like: they see nothing and are not stored. */
+static void pad_tile(tile_view *tile)
+{
+    for (int r = tile->rows; r < tile->groups * GROUP; ++r) {
+        tile->exists[r] = false;
+        tile->within[r] = false;
+        tile->begin[r] = 0;
+        tile->end[r] = 0;
+        tile->position[r] = 0;
+    }
+}
+
+/* Q, transposed and converted. Rows that do not exist are 0. */
+static void load_queries(const attention_params *p, const tile_view *tile, input_buffer q, tile_state *state)
+{
+    for (int r = 0; r < tile->groups * GROUP; ++r) {
+        float *to = state->queries + r / GROUP * HEAD_DIM * GROUP + r % GROUP;
+        for (int d = 0; d < HEAD_DIM; d += VECTOR) {
+            float lanes[VECTOR];
+            vstore16(tile->exists[r] ? load_from_row(q, tile->q_row[r], d, HEAD_DIM, p->q_type) : (float16)0.0f, 0,
+                     lanes);
+            for (int t = 0; t < min(VECTOR, HEAD_DIM - d); ++t) {
+                to[(d + t) * GROUP] = lanes[t];
+            }
+        }
+    }
+}
+
+static void load_keys(const attention_params *p, const tile_view *tile, input_buffer k, long first, int count,
+                      tile_state *state)
+{
+    for (int j = 0; j < count; ++j) {
+        const long row = tile->k_base + (first + j) * p->strides[ATTENTION_K][2];
+        for (int d = 0; d < HEAD_DIM; d += VECTOR) {
+            vstore16(load_from_row(k, row, d, HEAD_DIM, K_TYPE), 0, state->keys + j * KEY_WIDTH + d);
+        }
+    }
+}
+
+/* Says whether all of them are finite: 0 times anything else is NaN. */
+static bool load_values(const attention_params *p, const tile_view *tile, input_buffer v, long first, int count,
+                        tile_state *state)
+{
+    float16 zero = 0.0f;
+    for (int j = 0; j < count; ++j) {
+        const long row = tile->v_base + (first + j) * p->strides[ATTENTION_V][2];
+        for (int c = 0; c < V_DIM; c += VECTOR) {
+            const float16 value = load_from_row(v, row, c, V_DIM, V_TYPE);
+            zero = fma(value, (float16)0.0f, zero);
+            vstore16(value, 0, state->values + j * VALUE_WIDTH + c);
+        }
+    }
+    return all(zero.lo == 0.0f) && all(zero.hi == 0.0f);
+}
+
+/* KEY_STEP scores for each query of a group. */
+static void score_keys(const float *queries, const float *keys, float scale, float *scores)
+{
+    lanes_float sums[KEY_STEP][GROUP_VECTORS];
+    #pragma unroll
+    for (int t = 0; t < KEY_STEP; ++t) {
+        #pragma unroll
+        for (int n = 0; n < GROUP_VECTORS; ++n) {
+            sums[t][n] = 0.0f;
+        }
+    }
+    for (int d = 0; d < HEAD_DIM; ++d) {
+        lanes_float query[GROUP_VECTORS];
+        #pragma unroll
+        for (int n = 0; n < GROUP_VECTORS; ++n) {
+            query[n] = LOAD_LANES(queries + d * GROUP + n * LANES);
+        }
+        #pragma unroll
+        for (int t = 0; t < KEY_STEP; ++t) {
+            const lanes_float key = keys[t * KEY_WIDTH + d];
+            #pragma unroll
+            for (int n = 0; n < GROUP_VECTORS; ++n) {
+                sums[t][n] = fma(key, query[n], sums[t][n]);
+            }
+        }
+    }
+    #pragma unroll
+    for (int t = 0; t < KEY_STEP; ++t) {
+        #pragma unroll
+        for (int n = 0; n < GROUP_VECTORS; ++n) {
+            STORE_LANES(sums[t][n] * scale, scores + t * GROUP + n * LANES);
+        }
+    }
+}
+
+static void score_block(const attention_params *p, const tile_view *tile, int count, tile_state *state)
+{
+    for (int g = 0; g < tile->groups; ++g) {
+        for (int j = 0; j < count; j += KEY_STEP) {
+            score_keys(state->queries + g * HEAD_DIM * GROUP, state->keys + j * KEY_WIDTH, p->scale,
+                       state->scores + (g * KEY_BLOCK + j) * GROUP);
+        }
+    }
+}
+
+static void cap_block(const attention_params *p, const tile_view *tile, int count, tile_state *state)
+{
+    for (int g = 0; g < tile->groups; ++g) {
+        float *scores = state->scores + g * KEY_BLOCK * GROUP;
+        for (int at = 0; at < count * GROUP; at += LANES) {
+            STORE_LANES(p->softcap * tanh(LOAD_LANES(scores + at) / p->softcap), scores + at);
+        }
+    }
+}
+
+/* Mask, bias and ALiBi of one row. */
+static void adjust_row(const attention_params *p, const tile_view *tile, __global const uchar *mask,
+                       __global const uchar *bias, long first, int count, int r, float *scores)
+{
+    row_view row;
+    row.mask_row = tile->mask_row[r];
+    row.bias_row = tile->bias_row[r];
+    row.bias_scale = tile->bias_scale;
+    row.slope = tile->slope;
+    row.position = tile->position[r];
+    const int from = (int)clamp_long(tile->begin[r] - first, 0, count);
+    const int to = (int)clamp_long(tile->end[r] - first, 0, count);
+    for (int j = from; j < to; ++j) {
+        const float bias_ij = load_bias(p, &row, bias, first + j);
+        const bool is_hidden = bias_ij == -INFINITY || is_masked(p, &row, mask, first + j);
+        const float score = scores[j * GROUP];
+        scores[j * GROUP] = is_hidden ? -INFINITY : add_bias(p, &row, score, bias_ij, first + j);
+    }
+}
+
+static void adjust_block(const attention_params *p, const tile_view *tile, __global const uchar *mask,
+                         __global const uchar *bias, long first, int count, tile_state *state)
+{
+    for (int r = 0; r < tile->rows; ++r) {
+        adjust_row(p, tile, mask, bias, first, count, r,
+                   state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP);
+    }
+}
+
+/* -inf where lengths, causality or a window hide a key. */
+static void hide_keys(const tile_view *tile, long first, int count, tile_state *state)
+{
+    int begin[TILE], end[TILE];
+    for (int r = 0; r < tile->groups * GROUP; ++r) {
+        begin[r] = (int)clamp_long(tile->begin[r] - first, 0, count);
+        end[r] = (int)clamp_long(tile->end[r] - first, 0, count);
+    }
+    for (int g = 0; g < tile->groups; ++g) {
+        for (int n = 0; n < GROUP; n += LANES) {
+            const lanes_int from = LOAD_LANES(begin + g * GROUP + n);
+            const lanes_int to = LOAD_LANES(end + g * GROUP + n);
+            for (int j = 0; j < count; ++j) {
+                float *at = state->scores + (g * KEY_BLOCK + j) * GROUP + n;
+                STORE_LANES(((lanes_int)j >= from && (lanes_int)j < to) ? LOAD_LANES(at) : (lanes_float)-INFINITY, at);
+            }
+        }
+    }
+}
+
+/* Turns the scores of one vector of queries into weights relative to the new maximum, and writes the factor by which
+ * what was summed before shrinks. */
+static void weigh_lanes(float *scores, int count, float *maximum, float *sum, float *shrink)
+{
+    const lanes_float before = LOAD_LANES(maximum);
+    lanes_float largest = before;
+    for (int j = 0; j < count; ++j) {
+        largest = larger_lanes(LOAD_LANES(scores + j * GROUP), largest);
+    }
+    /* A row that has seen nothing yet: its scores are -inf (or NaN, which stays NaN), whatever is subtracted. */
+    const lanes_float base = largest == -INFINITY ? (lanes_float)0.0f : largest;
+    lanes_float total = 0.0f;
+    for (int j = 0; j < count; ++j) {
+        const lanes_float weight = exp_lanes(LOAD_LANES(scores + j * GROUP) - base);
+        STORE_LANES(weight, scores + j * GROUP);
+        total += weight;
+    }
+    const lanes_float factor = exp_lanes(before - base);
+    STORE_LANES(largest, maximum);
+    STORE_LANES(fma(LOAD_LANES(sum), factor, total), sum);
+    STORE_LANES(factor, shrink);
+}
+
+static void weigh_block(const tile_view *tile, int count, tile_state *state)
+{
+    for (int g = 0; g < tile->groups; ++g) {
+        for (int n = 0; n < GROUP; n += LANES) {
+            const int row = g * GROUP + n;
+            weigh_lanes(state->scores + g * KEY_BLOCK * GROUP + n, count, state->maximum + row, state->sum + row,
+                        state->shrink + row);
+        }
+    }
+}
+
+/* OUT_ROWS rows of o, OUT_VECTORS vectors of columns: o = o * shrink + sum_j weight_j v_j. */
+static void add_values(const float *weights, const float *values, const float *shrink, int count, float *o)
+{
+    lanes_float sums[OUT_ROWS][OUT_VECTORS];
+    #pragma unroll
+    for (int t = 0; t < OUT_ROWS; ++t) {
+        #pragma unroll
+        for (int n = 0; n < OUT_VECTORS; ++n) {
+            sums[t][n] = 0.0f;
+        }
+    }
+    for (int j = 0; j < count; ++j) {
+        lanes_float value[OUT_VECTORS];
+        #pragma unroll
+        for (int n = 0; n < OUT_VECTORS; ++n) {
+            value[n] = LOAD_LANES(values + j * VALUE_WIDTH + n * LANES);
+        }
+        #pragma unroll
+        for (int t = 0; t < OUT_ROWS; ++t) {
+            const lanes_float weight = weights[j * GROUP + t];
+            #pragma unroll
+            for (int n = 0; n < OUT_VECTORS; ++n) {
+                sums[t][n] = fma(weight, value[n], sums[t][n]);
+            }
+        }
+    }
+    #pragma unroll
+    for (int t = 0; t < OUT_ROWS; ++t) {
+        const lanes_float factor = shrink[t];
+        #pragma unroll
+        for (int n = 0; n < OUT_VECTORS; ++n) {
+            float *at = o + t * OUT_WIDTH + n * LANES;
+            STORE_LANES(fma(LOAD_LANES(at), factor, sums[t][n]), at);
+        }
+    }
+}
+
+static void add_block(const tile_view *tile, int count, tile_state *state)
+{
+    for (int g = 0; g < tile->groups; ++g) {
+        for (int r = 0; r < GROUP; r += OUT_ROWS) {
+            const int row = g * GROUP + r;
+            for (int c = 0; c < OUT_WIDTH; c += OUT_VECTORS * LANES) {
+                add_values(state->scores + g * KEY_BLOCK * GROUP + r, state->values + c, state->shrink + row, count,
+                           state->o + row * OUT_WIDTH + c);
+            }
+        }
+    }
+}
+
+/* Remembers which keys are hidden, before their scores become weights. */
+static void mark_hidden(const tile_view *tile, int count, tile_state *state)
+{
+    for (int r = 0; r < tile->rows; ++r) {
+        const float *scores = state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP;
+        ulong bits = 0;
+        for (int j = 0; j < count; ++j) {
+            bits |= (ulong)(scores[j * GROUP] == -INFINITY) << j;
+        }
+        state->hidden[r] = bits;
+    }
+}
+
+/* add_block for values that are not all finite: a hidden key is left out, not multiplied by 0. */
+static void add_block_carefully(const tile_view *tile, int count, tile_state *state)
+{
+    for (int r = 0; r < tile->rows; ++r) {
+        const float *weights = state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP;
+        float *o = state->o + r * OUT_WIDTH;
+        for (int c = 0; c < V_DIM; ++c) {
+            float sum = 0.0f;
+            for (int j = 0; j < count; ++j) {
+                if (!(state->hidden[r] >> j & 1)) {
+                    sum = fma(weights[j * GROUP], state->values[j * VALUE_WIDTH + c], sum);
+                }
+            }
+            o[c] = fma(o[c], state->shrink[r], sum);
+        }
+    }
+}
+
+/* Whether the mask lets some row of the tile see one of the keys. */
+static bool mask_shows_block(const attention_params *p, const tile_view *tile, __global const uchar *mask, long first,
+                             int count)
+{
+    const long stride = p->strides[ATTENTION_MASK][3];
+    for (int r = 0; r < tile->rows; ++r) {
+        const long from = max(tile->begin[r], first);
+        const long to = min(tile->end[r], first + count);
+        for (long j = from; j < to; ++j) {
+            if (mask[tile->mask_row[r] + j * stride] != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void attend_block(const attention_params *p, const tile_view *tile, input_buffer k, input_buffer v,
+                         __global const uchar *mask, __global const uchar *bias, long first, int count,
+                         tile_state *state)
+{
+    load_keys(p, tile, k, first, count, state);
+    score_block(p, tile, count, state);
+    if (p->features & USES_SOFTCAP) {
+        cap_block(p, tile, count, state);
+    }
+    if (p->features & (USES_MASK | USES_BIAS | USES_ALIBI)) {
+        adjust_block(p, tile, mask, bias, first, count, state);
+    }
+    if (first < tile->whole_begin || first + count > tile->whole_end) {
+        hide_keys(tile, first, count, state);
+    }
+    const bool finite = load_values(p, tile, v, first, count, state);
+    if (!finite) {
+        mark_hidden(tile, count, state);
+    }
+    weigh_block(tile, count, state);
+    if (finite) {
+        add_block(tile, count, state);
+    } else {
+        add_block_carefully(tile, count, state);
+    }
+}
+
+static void clear_state(const tile_view *tile, tile_state *state)
+{
+    for (int r = 0; r < tile->groups * GROUP; r += LANES) {
+        STORE_LANES((lanes_float)-INFINITY, state->maximum + r);
+        STORE_LANES((lanes_float)0.0f, state->sum + r);
+    }
+    for (int at = 0; at < tile->groups * GROUP * OUT_WIDTH; at += LANES) {
+        STORE_LANES((lanes_float)0.0f, state->o + at);
+    }
+}
+
+static void finish_tile(const attention_params *p, const tile_view *tile, __global uchar *o, __global float *lse,
+                        float sink, const tile_state *state)
+{
+    for (int r = 0; r < tile->rows; ++r) {
+        if (!tile->exists[r]) {
+            continue;
+        }
+        float row_lse;
+        const bool has_sink = (p->features & USES_SINKS) && tile->within[r];
+        const float factor = finish_sum(state->maximum[r], state->sum[r], has_sink, sink, &row_lse);
+        for (int c = 0; c < V_DIM; c += VECTOR) {
+            const float16 value = vload16(0, state->o + r * OUT_WIDTH + c) * factor;
+            store_to_row(o, tile->o_row[r], c, V_DIM, p->o_type, value);
+        }
+        if (p->features & USES_LSE) {
+            lse[tile->lse_at[r]] = row_lse;
+        }
+    }
+}
+
+/* Vectors of queries are spread evenly over the tiles of a head, so that a short last tile does not leave a core idle.
+ * Tiles are numbered backwards: with causality the later ones are the longer ones, and long ones should start first. */
+__kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
+{
+    const attention_params *p = &params;
+    const long vectors = (p->q_len + LANES - 1) / LANES;
+    const long tiles = (vectors + GROUPS * GROUP_VECTORS - 1) / (GROUPS * GROUP_VECTORS);
+    const long items = p->batch * p->q_heads * tiles;
+    for (long item = get_global_id(0); item < items; item += get_global_size(0)) {
+        const long which = tiles - 1 - item % tiles;
+        const long head = item / tiles;
+        const long first_row = which * vectors / tiles * LANES;
+        tile_view tile;
+        tile_state state;
+        row_view row;
+        tile.rows = (int)(min((which + 1) * vectors / tiles * LANES, (long)p->q_len) - first_row);
+        tile.groups = (tile.rows + GROUP - 1) / GROUP;
+        tile.key_begin = LONG_MAX;
+        tile.key_end = 0;
+        tile.whole_begin = 0;
+        tile.whole_end = LONG_MAX;
+        for (int r = 0; r < tile.rows; ++r) {
+            view_row(p, head * p->q_len + first_row + r, &row, bias_scale, slopes, q_lens, kv_lens, q_starts,
+                     kv_starts, offsets);
+            view_tile_row(p, &tile, &row, r);
+        }
+        tile.k_base = row.k_base;
+        tile.v_base = row.v_base;
+        tile.bias_scale = row.bias_scale;
+        tile.slope = row.slope;
+        const float sink = load_sink(p, &row, sinks);
+        pad_tile(&tile);
+        load_queries(p, &tile, q, &state);
+        clear_state(&tile, &state);
+        for (long first = tile.key_begin; first < tile.key_end; first += KEY_BLOCK) {
+            const int count = (int)min((long)KEY_BLOCK, tile.key_end - first);
+            if (!(p->features & USES_MASK) || mask_shows_block(p, &tile, mask, first, count)) {
+                attend_block(p, &tile, k, v, mask, bias, first, count, &state);
+            }
+        }
+        finish_tile(p, &tile, o, lse, sink, &state);
+    }
+}
