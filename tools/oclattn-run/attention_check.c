@@ -264,8 +264,8 @@ static void free_memory(checker *c) {
 }
 
 bool attention_check(const attention_problem *problem, comparison comparisons[RESULT_COUNT], failure *f) {
-    static const char *const names[] = {"o", "lse", "scores"};
     const oclattn_attention_desc *d = &problem->desc;
+    const char *const names[] = {"o", "lse", d->scores_kind == OCLATTN_PROBABILITIES ? "probabilities" : "scores"};
     const bool default_scale = (d->score.flags & OCLATTN_DEFAULT_SCALE) != 0;
     checker c = {.problem = problem, .comparisons = comparisons};
     c.whole.kv_len = d->kv_len;
