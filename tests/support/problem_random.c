@@ -52,7 +52,7 @@ static int64_t random_dim(random_source *source) {
 
 /* Keeps one problem to some milliseconds: the largest length is halved until the work is small. */
 static void limit_work(oclattn_attention_desc *d) {
-    const int64_t most = 400000;
+    const int64_t most = 1000000;
     while (d->batch * d->q_heads * d->q_len * d->kv_len * (d->head_dim + d->v_dim) > most &&
            (d->q_len > 1 || d->kv_len > 1)) {
         int64_t *longest = d->q_len > d->kv_len ? &d->q_len : &d->kv_len;
