@@ -308,6 +308,7 @@ problem problem_random(random_source *source, uint64_t wanted) {
     random_alignment(&p, source, features);
     random_numbers(&p, source, features);
     random_outputs(&p, source, features);
+    p.desc.variant = random_one_in(source, 3) ? "attention_portable" : NULL;
     random_packing(&p, source);
     if (has(features, FEATURE_LAYOUT)) {
         random_layout(&p, source);
