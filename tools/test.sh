@@ -20,7 +20,7 @@ private virtual environment), builds the library with gcc, with clang, and with 
 OpenCL device: PoCL, Intel's runtime, and those of the drivers that the system has. About 20 minutes on two cores.
 
   --long          larger sweeps and valgrind besides; takes hours
-  --hosts         the tests inside the frameworks that plugins serve, besides
+  --hosts         accuracy beside PyTorch's, besides; downloads 3 GB the first time
   --device SPEC   this device only: "gpu", "cpu", "P:D", or a part of a name
 
 Exit code 0: all passed. What was not run is listed as SKIP, with the reason. With CI=true in the environment, warnings
@@ -156,6 +156,14 @@ under_valgrind() {
     done
 }
 
+# PyTorch is large, so its environment is made for this alone and kept; see environment.sh.
+beside_pytorch() {
+    local environment=$root/tools/compare/environment.sh
+    step "an environment with PyTorch" "$environment" || return 0
+    step "accuracy beside PyTorch's" "$environment" python "$root/tools/compare/accuracy.py" --build "$out/gcc" \
+        ${only_device:+--device "$only_device"} || true
+}
+
 prepare
 build_all
 find_devices
@@ -172,6 +180,8 @@ else
     skip "valgrind, sweeps of 100,000 problems" "they run with --long"
 fi
 if [ $hosts = 1 ]; then
-    skip "tests inside host frameworks" "no plugins yet, so there are no host tests yet"
+    beside_pytorch
+else
+    skip "accuracy beside PyTorch's" "it runs with --hosts"
 fi
 finish
