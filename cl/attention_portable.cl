@@ -13,18 +13,9 @@
  * No local memory, no barriers, any work-group size. Head sizes, lengths, strides, options and the types of q, o and
  * bias are run-time values; only K and V types, which are read per key, are compile-time ones.
  *
- * Kernels: attention_portable (o and LSE, or partial states when keys are chunked), attention_combine (merges the
- * partial states of a row in order), attention_scores (scores or probabilities for people to look at). */
+ * Where keys are split in chunks it writes partial states, which attention_combine.cl merges. */
 
 #include "attention.clh"
-
-/* Storage types of K and V. */
-#ifndef K_TYPE
-#define K_TYPE TYPE_F32
-#endif
-#ifndef V_TYPE
-#define V_TYPE TYPE_F32
-#endif
 
 /* Keys per step of the online softmax: a multiple of VECTOR. Sums restart from zero in each. */
 #ifndef KEY_BLOCK
@@ -72,17 +63,6 @@ static void gather_keys(const attention_params *p, const row_view *row, __global
     }
     block->count = count;
     *next = j;
-}
-
-static float dot_product(const attention_params *p, const row_view *row, input_buffer q, input_buffer k, long j)
-{
-    const long k_row = row->k_base + j * p->strides[ATTENTION_K][2];
-    float16 sum = 0.0f;
-    for (int d = 0; d < p->head_dim; d += VECTOR) {
-        const float16 q_part = load_from_row(q, row->q_row, d, p->head_dim, p->q_type);
-        sum = MULTIPLY_ADD(q_part, load_from_row(k, k_row, d, p->head_dim, K_TYPE), sum);
-    }
-    return sum_of_lanes(sum);
 }
 
 /* KEY_STEP dot products at a time: q is read once for all of them. */
@@ -200,31 +180,6 @@ static void attend(const attention_params *p, const row_view *row, input_buffer 
     }
 }
 
-static void write_row(const attention_params *p, const row_view *row, __global uchar *o, const float *values,
-                      int first_column, int columns, float factor)
-{
-    for (int c = 0; c < columns; c += VECTOR) {
-        store_to_row(o, row->o_row, first_column + c, p->v_dim, p->o_type, vload16(0, values + c) * factor);
-    }
-}
-
-/* Partial states of row r (counted over batch, heads and rows) and chunk c, in the workspace:
- * o [rows, chunks, v_dim], not normalised; then maximum and sum [rows, chunks, 2]. */
-static inline long partial_rows(const attention_params *p)
-{
-    return p->batch * p->q_heads * p->q_len;
-}
-
-static inline long partial_o(const attention_params *p, long row, long chunk)
-{
-    return p->partial_offset + (row * p->chunk_count + chunk) * p->v_dim;
-}
-
-static inline long partial_sums(const attention_params *p, long row, long chunk)
-{
-    return p->partial_offset + partial_rows(p) * p->chunk_count * p->v_dim + (row * p->chunk_count + chunk) * 2;
-}
-
 static void write_partial(const attention_params *p, __global float *partial, long row, long chunk,
                           const row_state *state, int first_column, int columns)
 {
@@ -235,18 +190,6 @@ static void write_partial(const attention_params *p, __global float *partial, lo
     if (first_column == 0) {
         partial[partial_sums(p, row, chunk)] = state->maximum;
         partial[partial_sums(p, row, chunk) + 1] = state->sum;
-    }
-}
-
-static void finish_row(const attention_params *p, const row_view *row, __global uchar *o, __global float *lse,
-                       __global const float *sinks, const row_state *state, int first_column, int columns)
-{
-    float row_lse;
-    const bool has_sink = (p->features & USES_SINKS) && row->i < row->q_len;
-    const float factor = finish_sum(state->maximum, state->sum, has_sink, load_sink(p, row, sinks), &row_lse);
-    write_row(p, row, o, state->o, first_column, columns, factor);
-    if ((p->features & USES_LSE) && first_column == 0) {
-        lse[row->lse_at] = row_lse;
     }
 }
 
@@ -279,113 +222,7 @@ __kernel void attention_portable(const attention_params params, ATTENTION_BUFFER
         if (p->chunk_count > 1) {
             write_partial(p, partial, number, chunk, &state, first_column, columns);
         } else {
-            finish_row(p, &row, o, lse, sinks, &state, first_column, columns);
-        }
-    }
-}
-
-/* Merges the chunks of a row, in order, VECTOR columns a work-item: with M = max_c m_c,
- * o = sum_c exp(m_c - M) o_c / (sum_c exp(m_c - M) l_c + exp(sink - M)). */
-__kernel void attention_combine(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
-{
-    const attention_params *p = &params;
-    const long parts = (p->v_dim + VECTOR - 1) / VECTOR;
-    const long items = partial_rows(p) * parts;
-    for (long item = get_global_id(0); item < items; item += get_global_size(0)) {
-        const long number = item / parts;
-        const int first_column = (int)(item % parts) * VECTOR;
-        const int columns = min(VECTOR, p->v_dim - first_column);
-        row_view row;
-        if (!view_row(p, number, &row, bias_scale, slopes, q_lens, kv_lens, q_starts, kv_starts, offsets)) {
-            continue;
-        }
-        row_state state;
-        state.maximum = -INFINITY;
-        for (long chunk = 0; chunk < p->chunk_count; ++chunk) {
-            state.maximum = fmax(state.maximum, partial[partial_sums(p, number, chunk)]);
-        }
-        state.sum = 0.0f;
-        float16 o_sum = 0.0f;
-        for (long chunk = 0; chunk < p->chunk_count; ++chunk) {
-            const long sums = partial_sums(p, number, chunk);
-            /* Without any maximum, the sums are 0, or NaN, which must get through. */
-            const float factor = state.maximum == -INFINITY ? 1.0f : exp(partial[sums] - state.maximum);
-            state.sum = MULTIPLY_ADD(partial[sums + 1], factor, state.sum);
-            const float16 o_chunk = load_from_row((input_buffer)partial, partial_o(p, number, chunk), first_column,
-                                                  p->v_dim, TYPE_F32);
-            o_sum = MULTIPLY_ADD(o_chunk, (float16)factor, o_sum);
-        }
-        vstore16(o_sum, 0, state.o);
-        finish_row(p, &row, o, lse, sinks, &state, first_column, columns);
-    }
-}
-
-/* The score of key j after the steps that scores_kind asks for, -inf where hidden if that includes hiding. */
-static float score_to_show(const attention_params *p, const row_view *row, input_buffer q, input_buffer k,
-                           __global const uchar *mask, __global const uchar *bias, long j)
-{
-    const bool hides = p->scores_kind >= SCORES_BIASED;
-    if (hides && (row->i >= row->q_len || j < row->key_begin || j >= row->key_end || is_masked(p, row, mask, j))) {
-        return -INFINITY;
-    }
-    const float bias_ij = hides ? load_bias(p, row, bias, j) : 0.0f;
-    if (bias_ij == -INFINITY) {
-        return -INFINITY;
-    }
-    float score = scale_score(p, dot_product(p, row, q, k, j));
-    if (p->scores_kind >= SCORES_CAPPED) {
-        score = cap_score(p, score);
-    }
-    return hides ? add_bias(p, row, score, bias_ij, j) : score;
-}
-
-/* Sum of the exponentials of a row of scores that lie in memory, relative to their maximum. */
-static float sum_scores(__global const float *row_scores, long count, float maximum)
-{
-    float sum = 0.0f;
-    for (long begin = 0; begin < count; begin += KEY_BLOCK) {
-        float block = 0.0f;
-        for (long j = begin; j < min(count, begin + KEY_BLOCK); ++j) {
-            block += row_scores[j] == -INFINITY ? 0.0f : exp(row_scores[j] - maximum);
-        }
-        sum += block;
-    }
-    return sum;
-}
-
-static void scores_to_probabilities(const attention_params *p, const row_view *row, __global const float *sinks,
-                                    __global float *row_scores, long count)
-{
-    float maximum = -INFINITY;
-    for (long j = 0; j < count; ++j) {
-        maximum = fmax(maximum, row_scores[j]);
-    }
-    float row_lse;
-    const float sum = sum_scores(row_scores, count, maximum);
-    const float factor = finish_sum(maximum, sum, p->features & USES_SINKS, load_sink(p, row, sinks), &row_lse);
-    for (long j = 0; j < count; ++j) {
-        row_scores[j] = row_scores[j] == -INFINITY ? 0.0f : exp(row_scores[j] - maximum) * factor;
-    }
-}
-
-/* One work-item a row. Keys and rows that a packed sequence does not have are filled as hidden ones; before the bias,
- * where hiding does not exist yet, they are 0. */
-__kernel void attention_scores(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
-{
-    const attention_params *p = &params;
-    const long rows = partial_rows(p);
-    for (long number = get_global_id(0); number < rows; number += get_global_size(0)) {
-        row_view row;
-        const bool exists =
-            view_row(p, number, &row, bias_scale, slopes, q_lens, kv_lens, q_starts, kv_starts, offsets);
-        __global float *row_scores = scores + tensor_row(p, ATTENTION_SCORES, row.b, row.h, row.i);
-        const bool hides = p->scores_kind >= SCORES_BIASED;
-        for (long j = 0; j < p->kv_len; ++j) {
-            const bool present = exists && j < row.keys_present;
-            row_scores[j] = present ? score_to_show(p, &row, q, k, mask, bias, j) : (hides ? -INFINITY : 0.0f);
-        }
-        if (p->scores_kind > SCORES_BIASED) {
-            scores_to_probabilities(p, &row, sinks, row_scores, p->kv_len);
+            finish_row(p, &row, o, lse, sinks, state.maximum, state.sum, state.o, first_column, columns);
         }
     }
 }

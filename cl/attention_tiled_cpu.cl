@@ -20,13 +20,6 @@
 #include "attention.clh"
 #include "lanes.clh"
 
-#ifndef K_TYPE
-#define K_TYPE TYPE_F32
-#endif
-#ifndef V_TYPE
-#define V_TYPE TYPE_F32
-#endif
-
 /* Widths of a row of K and V. */
 #ifndef HEAD_DIM
 #define HEAD_DIM 64
@@ -114,6 +107,7 @@ static void view_tile_row(const attention_params *p, tile_view *tile, const row_
 /* What rows past the last one of the tile look like: they see nothing and are not stored. */
 static void pad_tile(tile_view *tile)
 {
+    PLAIN_LOOP
     for (int r = tile->rows; r < tile->groups * GROUP; ++r) {
         tile->exists[r] = false;
         tile->within[r] = false;
@@ -126,12 +120,15 @@ static void pad_tile(tile_view *tile)
 /* Q, transposed and converted. Rows that do not exist are 0. */
 static void load_queries(const attention_params *p, const tile_view *tile, input_buffer q, tile_state *state)
 {
+    PLAIN_LOOP
     for (int r = 0; r < tile->groups * GROUP; ++r) {
         float *to = state->queries + r / GROUP * HEAD_DIM * GROUP + r % GROUP;
+        PLAIN_LOOP
         for (int d = 0; d < HEAD_DIM; d += VECTOR) {
             float lanes[VECTOR];
             vstore16(tile->exists[r] ? load_from_row(q, tile->q_row[r], d, HEAD_DIM, p->q_type) : (float16)0.0f, 0,
                      lanes);
+            PLAIN_LOOP
             for (int t = 0; t < min(VECTOR, HEAD_DIM - d); ++t) {
                 to[(d + t) * GROUP] = lanes[t];
             }
@@ -142,8 +139,10 @@ static void load_queries(const attention_params *p, const tile_view *tile, input
 static void load_keys(const attention_params *p, const tile_view *tile, input_buffer k, long first, int count,
                       tile_state *state)
 {
+    PLAIN_LOOP
     for (int j = 0; j < count; ++j) {
         const long row = tile->k_base + (first + j) * p->strides[ATTENTION_K][2];
+        PLAIN_LOOP
         for (int d = 0; d < HEAD_DIM; d += VECTOR) {
             vstore16(load_from_row(k, row, d, HEAD_DIM, K_TYPE), 0, state->keys + j * KEY_WIDTH + d);
         }
@@ -155,8 +154,10 @@ static bool load_values(const attention_params *p, const tile_view *tile, input_
                         tile_state *state)
 {
     float16 zero = 0.0f;
+    PLAIN_LOOP
     for (int j = 0; j < count; ++j) {
         const long row = tile->v_base + (first + j) * p->strides[ATTENTION_V][2];
+        PLAIN_LOOP
         for (int c = 0; c < V_DIM; c += VECTOR) {
             const float16 value = load_from_row(v, row, c, V_DIM, V_TYPE);
             zero = fma(value, (float16)0.0f, zero);
@@ -203,7 +204,9 @@ static void score_keys(const float *queries, const float *keys, float scale, flo
 
 static void score_block(const attention_params *p, const tile_view *tile, int count, tile_state *state)
 {
+    PLAIN_LOOP
     for (int g = 0; g < tile->groups; ++g) {
+        PLAIN_LOOP
         for (int j = 0; j < count; j += KEY_STEP) {
             score_keys(state->queries + g * HEAD_DIM * GROUP, state->keys + j * KEY_WIDTH, p->scale,
                        state->scores + (g * KEY_BLOCK + j) * GROUP);
@@ -233,6 +236,7 @@ static void adjust_row(const attention_params *p, const tile_view *tile, __globa
     row.position = tile->position[r];
     const int from = (int)clamp_long(tile->begin[r] - first, 0, count);
     const int to = (int)clamp_long(tile->end[r] - first, 0, count);
+    PLAIN_LOOP
     for (int j = from; j < to; ++j) {
         const float bias_ij = load_bias(p, &row, bias, first + j);
         const bool is_hidden = bias_ij == -INFINITY || is_masked(p, &row, mask, first + j);
@@ -244,6 +248,7 @@ static void adjust_row(const attention_params *p, const tile_view *tile, __globa
 static void adjust_block(const attention_params *p, const tile_view *tile, __global const uchar *mask,
                          __global const uchar *bias, long first, int count, tile_state *state)
 {
+    PLAIN_LOOP
     for (int r = 0; r < tile->rows; ++r) {
         adjust_row(p, tile, mask, bias, first, count, r,
                    state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP);
@@ -295,7 +300,9 @@ static void weigh_lanes(float *scores, int count, float *maximum, float *sum, fl
 
 static void weigh_block(const tile_view *tile, int count, tile_state *state)
 {
+    PLAIN_LOOP
     for (int g = 0; g < tile->groups; ++g) {
+        PLAIN_LOOP
         for (int n = 0; n < GROUP; n += LANES) {
             const int row = g * GROUP + n;
             weigh_lanes(state->scores + g * KEY_BLOCK * GROUP + n, count, state->maximum + row, state->sum + row,
@@ -343,9 +350,12 @@ static void add_values(const float *weights, const float *values, const float *s
 
 static void add_block(const tile_view *tile, int count, tile_state *state)
 {
+    PLAIN_LOOP
     for (int g = 0; g < tile->groups; ++g) {
+        PLAIN_LOOP
         for (int r = 0; r < GROUP; r += OUT_ROWS) {
             const int row = g * GROUP + r;
+            PLAIN_LOOP
             for (int c = 0; c < OUT_WIDTH; c += OUT_VECTORS * LANES) {
                 add_values(state->scores + g * KEY_BLOCK * GROUP + r, state->values + c, state->shrink + row, count,
                            state->o + row * OUT_WIDTH + c);
@@ -357,9 +367,11 @@ static void add_block(const tile_view *tile, int count, tile_state *state)
 /* Remembers which keys are hidden, before their scores become weights. */
 static void mark_hidden(const tile_view *tile, int count, tile_state *state)
 {
+    PLAIN_LOOP
     for (int r = 0; r < tile->rows; ++r) {
         const float *scores = state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP;
         ulong bits = 0;
+        PLAIN_LOOP
         for (int j = 0; j < count; ++j) {
             bits |= (ulong)(scores[j * GROUP] == -INFINITY) << j;
         }
@@ -370,11 +382,14 @@ static void mark_hidden(const tile_view *tile, int count, tile_state *state)
 /* add_block for values that are not all finite: a hidden key is left out, not multiplied by 0. */
 static void add_block_carefully(const tile_view *tile, int count, tile_state *state)
 {
+    PLAIN_LOOP
     for (int r = 0; r < tile->rows; ++r) {
         const float *weights = state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP;
         float *o = state->o + r * OUT_WIDTH;
+        PLAIN_LOOP
         for (int c = 0; c < V_DIM; ++c) {
             float sum = 0.0f;
+            PLAIN_LOOP
             for (int j = 0; j < count; ++j) {
                 if (!(state->hidden[r] >> j & 1)) {
                     sum = fma(weights[j * GROUP], state->values[j * VALUE_WIDTH + c], sum);
@@ -390,9 +405,11 @@ static bool mask_shows_block(const attention_params *p, const tile_view *tile, _
                              int count)
 {
     const long stride = p->strides[ATTENTION_MASK][3];
+    PLAIN_LOOP
     for (int r = 0; r < tile->rows; ++r) {
         const long from = max(tile->begin[r], first);
         const long to = min(tile->end[r], first + count);
+        PLAIN_LOOP
         for (long j = from; j < to; ++j) {
             if (mask[tile->mask_row[r] + j * stride] != 0) {
                 return true;
@@ -431,10 +448,12 @@ static void attend_block(const attention_params *p, const tile_view *tile, input
 
 static void clear_state(const tile_view *tile, tile_state *state)
 {
+    PLAIN_LOOP
     for (int r = 0; r < tile->groups * GROUP; r += LANES) {
         STORE_LANES((lanes_float)-INFINITY, state->maximum + r);
         STORE_LANES((lanes_float)0.0f, state->sum + r);
     }
+    PLAIN_LOOP
     for (int at = 0; at < tile->groups * GROUP * OUT_WIDTH; at += LANES) {
         STORE_LANES((lanes_float)0.0f, state->o + at);
     }
@@ -443,6 +462,7 @@ static void clear_state(const tile_view *tile, tile_state *state)
 static void finish_tile(const attention_params *p, const tile_view *tile, __global uchar *o, __global float *lse,
                         float sink, const tile_state *state)
 {
+    PLAIN_LOOP
     for (int r = 0; r < tile->rows; ++r) {
         if (!tile->exists[r]) {
             continue;
@@ -450,6 +470,7 @@ static void finish_tile(const attention_params *p, const tile_view *tile, __glob
         float row_lse;
         const bool has_sink = (p->features & USES_SINKS) && tile->within[r];
         const float factor = finish_sum(state->maximum[r], state->sum[r], has_sink, sink, &row_lse);
+        PLAIN_LOOP
         for (int c = 0; c < V_DIM; c += VECTOR) {
             const float16 value = vload16(0, state->o + r * OUT_WIDTH + c) * factor;
             store_to_row(o, tile->o_row[r], c, V_DIM, p->o_type, value);
@@ -468,6 +489,7 @@ __kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFE
     const long vectors = (p->q_len + LANES - 1) / LANES;
     const long tiles = (vectors + GROUPS * GROUP_VECTORS - 1) / (GROUPS * GROUP_VECTORS);
     const long items = p->batch * p->q_heads * tiles;
+    PLAIN_LOOP
     for (long item = get_global_id(0); item < items; item += get_global_size(0)) {
         const long which = tiles - 1 - item % tiles;
         const long head = item / tiles;
@@ -481,6 +503,7 @@ __kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFE
         tile.key_end = 0;
         tile.whole_begin = 0;
         tile.whole_end = LONG_MAX;
+        PLAIN_LOOP
         for (int r = 0; r < tile.rows; ++r) {
             view_row(p, head * p->q_len + first_row + r, &row, bias_scale, slopes, q_lens, kv_lens, q_starts,
                      kv_starts, offsets);
@@ -494,6 +517,7 @@ __kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFE
         pad_tile(&tile);
         load_queries(p, &tile, q, &state);
         clear_state(&tile, &state);
+        PLAIN_LOOP
         for (long first = tile.key_begin; first < tile.key_end; first += KEY_BLOCK) {
             const int count = (int)min((long)KEY_BLOCK, tile.key_end - first);
             if (!(p->features & USES_MASK) || mask_shows_block(p, &tile, mask, first, count)) {

@@ -83,12 +83,12 @@ static oclattn_status resolve(attention_plan *self, const oclattn_attention_desc
     return settle_workspace(self, error);
 }
 
-static oclattn_status make_kernel(attention_plan *self, const char *name, int64_t items, planned_kernel *kernel,
-                                  oclattn_error *error) {
-    char options[ATTENTION_OPTIONS_SIZE];
-    const variant_id id = kernel == &self->attend ? self->chosen->id : VARIANT_ATTENTION_PORTABLE;
-    attention_build_options(id, self->tuned, &self->base.context->caps, &self->problem.desc, options);
-    const kernel_source source = {.file = attention_file(id),
+/* Each kernel has a file of its own, of the same name. */
+static oclattn_status make_kernel(attention_plan *self, const char *name, const char *options, int64_t items,
+                                  planned_kernel *kernel, oclattn_error *error) {
+    char file[64];
+    snprintf(file, sizeof(file), "%s.cl", name);
+    const kernel_source source = {.file = file,
                                   .options = options,
                                   .name = name,
                                   .params_bytes = sizeof(attention_params),
@@ -105,13 +105,18 @@ static int64_t attend_items(const attention_plan *self, const attention_problem 
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     attention_plan *self = (attention_plan *)plan;
     const attention_problem *problem = &self->problem;
-    RETURN_IF_ERROR(make_kernel(self, self->chosen->name, attend_items(self, problem), &self->attend, error));
+    char options[ATTENTION_OPTIONS_SIZE];
+    attention_build_options(self->chosen->id, self->tuned, &plan->context->caps, &problem->desc, options);
+    RETURN_IF_ERROR(
+        make_kernel(self, self->chosen->name, options, attend_items(self, problem), &self->attend, error));
     if (chunk_count(self, problem->desc.kv_len) > 1) {
         const int64_t items = attention_combine_items(problem);
-        RETURN_IF_ERROR(make_kernel(self, "attention_combine", items, &self->combine, error));
+        RETURN_IF_ERROR(make_kernel(self, "attention_combine", "", items, &self->combine, error));
     }
     if (problem->desc.scores_kind != OCLATTN_SCORES_NONE) {
-        RETURN_IF_ERROR(make_kernel(self, "attention_scores", attention_rows(problem), &self->show, error));
+        snprintf(options, sizeof(options), "-DK_TYPE=%d", (int)problem->desc.k_type);
+        RETURN_IF_ERROR(
+            make_kernel(self, "attention_scores", options, attention_rows(problem), &self->show, error));
     }
     return OCLATTN_OK;
 }

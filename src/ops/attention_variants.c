@@ -14,10 +14,6 @@ static int lane_count(const device_caps *caps) {
     return caps->native_float_width >= 16 ? 16 : 8;
 }
 
-const char *attention_file(variant_id id) {
-    return id == VARIANT_ATTENTION_TILED_CPU ? "attention_tiled_cpu.cl" : "attention_portable.cl";
-}
-
 static int out_vectors(const tuning *tuned, const device_caps *caps, int64_t v_dim) {
     const int64_t vectors = parts(v_dim, lane_count(caps));
     return vectors == 1 ? 1 : tuned->out_vectors[vectors % 2];

@@ -1,4 +1,4 @@
-/* What tells the variants of attention apart: source file, build options, work-items. */
+/* What tells the variants of attention apart: build options, work-items. */
 #ifndef OCLATTN_OPS_ATTENTION_VARIANTS_H
 #define OCLATTN_OPS_ATTENTION_VARIANTS_H
 
@@ -6,8 +6,6 @@
 #include "attention_problem.h"
 
 enum { ATTENTION_OPTIONS_SIZE = 320 };
-
-const char *attention_file(variant_id id);
 
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
                              const oclattn_attention_desc *desc, char options[ATTENTION_OPTIONS_SIZE]);
