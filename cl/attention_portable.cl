@@ -28,6 +28,11 @@
 #define V_PART 64
 #endif
 
+/* Blocks whose sums are added up before they go into the total. */
+#ifndef RECENT_BLOCKS
+#define RECENT_BLOCKS 16
+#endif
+
 /* Dot products (and rows of V) that are in flight together. */
 #define KEY_STEP 4
 
@@ -39,8 +44,11 @@ typedef struct key_block {
 } key_block;
 
 typedef struct row_state {
-    float maximum, sum;
-    float o[V_PART];
+    float maximum;
+    float sum, o[V_PART]; /* of the last blocks */
+    /* Of the blocks before them, to be multiplied by `pending`: adding few large parts instead of many small blocks keeps
+     * rounding errors from growing with the number of keys. */
+    float total_sum, total_o[V_PART], pending;
 } row_state;
 
 /* Collects the next keys from *next on that mask and bias leave visible. */
@@ -133,6 +141,7 @@ static float weigh_keys(key_block *block, row_state *state)
     const float shrink = state->maximum == -INFINITY ? 0.0f : exp(state->maximum - maximum);
     state->sum = MULTIPLY_ADD(state->sum, shrink, sum_of_lanes(sum));
     state->maximum = maximum;
+    state->pending *= shrink;
     return shrink;
 }
 
@@ -160,12 +169,39 @@ static float16 weighted_values(const attention_params *p, const row_view *row, i
     return (s0 + s1) + (s2 + s3);
 }
 
+static void clear_state(row_state *state, int columns)
+{
+    state->maximum = -INFINITY;
+    state->sum = 0.0f;
+    state->total_sum = 0.0f;
+    state->pending = 1.0f;
+    for (int c = 0; c < columns; c += VECTOR) {
+        vstore16((float16)0.0f, 0, state->o + c);
+        vstore16((float16)0.0f, 0, state->total_o + c);
+    }
+}
+
+/* Adds the recent part to the total, and starts a new one. */
+static void add_to_total(row_state *state, int columns)
+{
+    for (int c = 0; c < columns; c += VECTOR) {
+        const float16 total = vload16(0, state->total_o + c);
+        const float16 recent = vload16(0, state->o + c);
+        vstore16(MULTIPLY_ADD(total, (float16)state->pending, recent), 0, state->total_o + c);
+        vstore16((float16)0.0f, 0, state->o + c);
+    }
+    state->total_sum = MULTIPLY_ADD(state->total_sum, state->pending, state->sum);
+    state->sum = 0.0f;
+    state->pending = 1.0f;
+}
+
 static void attend(const attention_params *p, const row_view *row, input_buffer q, input_buffer k, input_buffer v,
                    __global const uchar *mask, __global const uchar *bias, long begin, long end, int first_column,
                    int columns, row_state *state)
 {
     key_block block;
     long next = begin;
+    int recent = 0;
     while (next < end) {
         gather_keys(p, row, mask, bias, &next, end, &block);
         score_keys(p, row, q, k, &block);
@@ -177,7 +213,11 @@ static void attend(const attention_params *p, const row_view *row, input_buffer 
             const float16 added = weighted_values(p, row, v, &block, first_column + c);
             vstore16(MULTIPLY_ADD(vload16(0, state->o + c), (float16)shrink, added), 0, state->o + c);
         }
+        if (++recent % RECENT_BLOCKS == 0) {
+            add_to_total(state, columns);
+        }
     }
+    add_to_total(state, columns);
 }
 
 static void write_partial(const attention_params *p, __global float *partial, long row, long chunk,
@@ -185,11 +225,11 @@ static void write_partial(const attention_params *p, __global float *partial, lo
 {
     const long at = partial_o(p, row, chunk) + first_column;
     for (int c = 0; c < columns; ++c) {
-        partial[at + c] = state->o[c];
+        partial[at + c] = state->total_o[c];
     }
     if (first_column == 0) {
         partial[partial_sums(p, row, chunk)] = state->maximum;
-        partial[partial_sums(p, row, chunk) + 1] = state->sum;
+        partial[partial_sums(p, row, chunk) + 1] = state->total_sum;
     }
 }
 
@@ -211,18 +251,14 @@ __kernel void attention_portable(const attention_params params, ATTENTION_BUFFER
         }
         const int columns = min(V_PART, p->v_dim - first_column);
         row_state state;
-        state.maximum = -INFINITY;
-        state.sum = 0.0f;
-        for (int c = 0; c < columns; c += VECTOR) {
-            vstore16((float16)0.0f, 0, state.o + c);
-        }
+        clear_state(&state, columns);
         const long begin = max(row.key_begin, chunk * p->kv_chunk);
         const long end = row.i < row.q_len ? min(row.key_end, (chunk + 1) * p->kv_chunk) : begin;
         attend(p, &row, q, k, v, mask, bias, begin, end, first_column, columns, &state);
         if (p->chunk_count > 1) {
             write_partial(p, partial, number, chunk, &state, first_column, columns);
         } else {
-            finish_row(p, &row, o, lse, sinks, state.maximum, state.sum, state.o, first_column, columns);
+            finish_row(p, &row, o, lse, sinks, state.maximum, state.total_sum, state.total_o, first_column, columns);
         }
     }
 }

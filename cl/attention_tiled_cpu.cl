@@ -20,12 +20,9 @@
 #include "attention.clh"
 #include "lanes.clh"
 
-/* Widths of a row of K and V. */
-#ifndef HEAD_DIM
-#define HEAD_DIM 64
-#endif
-#ifndef V_DIM
-#define V_DIM 64
+/* The widest rows of Q, K and V that the private arrays hold: a multiple of VECTOR and of OUT_VECTORS * LANES. */
+#ifndef WIDTH
+#define WIDTH 64
 #endif
 
 /* Vectors of queries in a group, and groups in a tile. */
@@ -44,6 +41,11 @@
 #define KEY_STEP 4
 #endif
 
+/* Blocks whose sums are added up before they go into the total. */
+#ifndef RECENT_BLOCKS
+#define RECENT_BLOCKS 16
+#endif
+
 /* Rows (a divisor of GROUP) and vectors of columns of the output's register tile. */
 #ifndef OUT_ROWS
 #define OUT_ROWS 4
@@ -54,12 +56,6 @@
 
 #define GROUP (GROUP_VECTORS * LANES)
 #define TILE (GROUPS * GROUP)
-#define ROUND_UP(value, step) (((value) + (step) - 1) / (step) * (step))
-/* Rows in private memory: whole vectors, so that a load past the end stays inside. */
-#define KEY_WIDTH ROUND_UP(HEAD_DIM, VECTOR)
-#define OUT_WIDTH ROUND_UP(V_DIM, OUT_VECTORS * LANES)
-#define VALUE_WIDTH (ROUND_UP(V_DIM, VECTOR) > OUT_WIDTH ? ROUND_UP(V_DIM, VECTOR) : OUT_WIDTH)
-
 /* The rows of a tile. Rows past `rows` are padding: zeros that nobody stores. */
 typedef struct tile_view {
     int rows, groups;
@@ -74,13 +70,16 @@ typedef struct tile_view {
 } tile_view;
 
 typedef struct tile_state {
-    float maximum[TILE], sum[TILE], shrink[TILE];
-    float queries[GROUPS * HEAD_DIM * GROUP];    /* [group][d][query] */
-    float scores[GROUPS * KEY_BLOCK * GROUP];    /* [group][key][query], then weights */
-    float keys[KEY_BLOCK * KEY_WIDTH];           /* [key][d] */
-    float values[KEY_BLOCK * VALUE_WIDTH];       /* [key][column] */
-    float o[TILE * OUT_WIDTH + VECTOR];          /* [row][column] */
-    ulong hidden[TILE];                          /* bit per key of the block, where it matters */
+    float queries[GROUPS * WIDTH * GROUP];    /* [group][d][query] */
+    float scores[GROUPS * KEY_BLOCK * GROUP]; /* [group][key][query], then weights */
+    float keys[KEY_BLOCK * WIDTH];            /* [key][d] */
+    float values[KEY_BLOCK * WIDTH];          /* [key][column] */
+    float maximum[TILE], shrink[TILE];
+    float sum[TILE], o[TILE * WIDTH];         /* of the last blocks; o is [row][column] */
+    /* Of the blocks before them, to be multiplied by `pending`: adding few large parts instead of many small blocks keeps
+     * rounding errors from growing with the number of keys. */
+    float total_sum[TILE], total_o[TILE * WIDTH], pending[TILE];
+    ulong hidden[TILE];                       /* bit per key of the block, where it matters */
 } tile_state;
 
 static void view_tile_row(const attention_params *p, tile_view *tile, const row_view *row, int r)
@@ -122,14 +121,14 @@ static void load_queries(const attention_params *p, const tile_view *tile, input
 {
     PLAIN_LOOP
     for (int r = 0; r < tile->groups * GROUP; ++r) {
-        float *to = state->queries + r / GROUP * HEAD_DIM * GROUP + r % GROUP;
+        float *to = state->queries + r / GROUP * WIDTH * GROUP + r % GROUP;
         PLAIN_LOOP
-        for (int d = 0; d < HEAD_DIM; d += VECTOR) {
+        for (int d = 0; d < p->head_dim; d += VECTOR) {
             float lanes[VECTOR];
-            vstore16(tile->exists[r] ? load_from_row(q, tile->q_row[r], d, HEAD_DIM, p->q_type) : (float16)0.0f, 0,
+            vstore16(tile->exists[r] ? load_from_row(q, tile->q_row[r], d, p->head_dim, p->q_type) : (float16)0.0f, 0,
                      lanes);
             PLAIN_LOOP
-            for (int t = 0; t < min(VECTOR, HEAD_DIM - d); ++t) {
+            for (int t = 0; t < min(VECTOR, p->head_dim - d); ++t) {
                 to[(d + t) * GROUP] = lanes[t];
             }
         }
@@ -143,8 +142,8 @@ static void load_keys(const attention_params *p, const tile_view *tile, input_bu
     for (int j = 0; j < count; ++j) {
         const long row = tile->k_base + (first + j) * p->strides[ATTENTION_K][2];
         PLAIN_LOOP
-        for (int d = 0; d < HEAD_DIM; d += VECTOR) {
-            vstore16(load_from_row(k, row, d, HEAD_DIM, K_TYPE), 0, state->keys + j * KEY_WIDTH + d);
+        for (int d = 0; d < p->head_dim; d += VECTOR) {
+            vstore16(load_from_row(k, row, d, p->head_dim, K_TYPE), 0, state->keys + j * WIDTH + d);
         }
     }
 }
@@ -158,17 +157,17 @@ static bool load_values(const attention_params *p, const tile_view *tile, input_
     for (int j = 0; j < count; ++j) {
         const long row = tile->v_base + (first + j) * p->strides[ATTENTION_V][2];
         PLAIN_LOOP
-        for (int c = 0; c < V_DIM; c += VECTOR) {
-            const float16 value = load_from_row(v, row, c, V_DIM, V_TYPE);
+        for (int c = 0; c < p->v_dim; c += VECTOR) {
+            const float16 value = load_from_row(v, row, c, p->v_dim, V_TYPE);
             zero = fma(value, (float16)0.0f, zero);
-            vstore16(value, 0, state->values + j * VALUE_WIDTH + c);
+            vstore16(value, 0, state->values + j * WIDTH + c);
         }
     }
     return all(zero.lo == 0.0f) && all(zero.hi == 0.0f);
 }
 
 /* KEY_STEP scores for each query of a group. */
-static void score_keys(const float *queries, const float *keys, float scale, float *scores)
+static void score_keys(const float *queries, const float *keys, int head_dim, float scale, float *scores)
 {
     lanes_float sums[KEY_STEP][GROUP_VECTORS];
     #pragma unroll
@@ -178,7 +177,7 @@ static void score_keys(const float *queries, const float *keys, float scale, flo
             sums[t][n] = 0.0f;
         }
     }
-    for (int d = 0; d < HEAD_DIM; ++d) {
+    for (int d = 0; d < head_dim; ++d) {
         lanes_float query[GROUP_VECTORS];
         #pragma unroll
         for (int n = 0; n < GROUP_VECTORS; ++n) {
@@ -186,7 +185,7 @@ static void score_keys(const float *queries, const float *keys, float scale, flo
         }
         #pragma unroll
         for (int t = 0; t < KEY_STEP; ++t) {
-            const lanes_float key = keys[t * KEY_WIDTH + d];
+            const lanes_float key = keys[t * WIDTH + d];
             #pragma unroll
             for (int n = 0; n < GROUP_VECTORS; ++n) {
                 sums[t][n] = fma(key, query[n], sums[t][n]);
@@ -208,8 +207,8 @@ static void score_block(const attention_params *p, const tile_view *tile, int co
     for (int g = 0; g < tile->groups; ++g) {
         PLAIN_LOOP
         for (int j = 0; j < count; j += KEY_STEP) {
-            score_keys(state->queries + g * HEAD_DIM * GROUP, state->keys + j * KEY_WIDTH, p->scale,
-                       state->scores + (g * KEY_BLOCK + j) * GROUP);
+            score_keys(state->queries + g * WIDTH * GROUP, state->keys + j * WIDTH, p->head_dim,
+                       p->scale, state->scores + (g * KEY_BLOCK + j) * GROUP);
         }
     }
 }
@@ -277,7 +276,7 @@ static void hide_keys(const tile_view *tile, long first, int count, tile_state *
 
 /* Turns the scores of one vector of queries into weights relative to the new maximum, and writes the factor by which
  * what was summed before shrinks. */
-static void weigh_lanes(float *scores, int count, float *maximum, float *sum, float *shrink)
+static void weigh_lanes(float *scores, int count, float *maximum, float *sum, float *shrink, float *pending)
 {
     const lanes_float before = LOAD_LANES(maximum);
     lanes_float largest = before;
@@ -296,6 +295,7 @@ static void weigh_lanes(float *scores, int count, float *maximum, float *sum, fl
     STORE_LANES(largest, maximum);
     STORE_LANES(fma(LOAD_LANES(sum), factor, total), sum);
     STORE_LANES(factor, shrink);
+    STORE_LANES(LOAD_LANES(pending) * factor, pending);
 }
 
 static void weigh_block(const tile_view *tile, int count, tile_state *state)
@@ -306,7 +306,7 @@ static void weigh_block(const tile_view *tile, int count, tile_state *state)
         for (int n = 0; n < GROUP; n += LANES) {
             const int row = g * GROUP + n;
             weigh_lanes(state->scores + g * KEY_BLOCK * GROUP + n, count, state->maximum + row, state->sum + row,
-                        state->shrink + row);
+                        state->shrink + row, state->pending + row);
         }
     }
 }
@@ -326,7 +326,7 @@ static void add_values(const float *weights, const float *values, const float *s
         lanes_float value[OUT_VECTORS];
         #pragma unroll
         for (int n = 0; n < OUT_VECTORS; ++n) {
-            value[n] = LOAD_LANES(values + j * VALUE_WIDTH + n * LANES);
+            value[n] = LOAD_LANES(values + j * WIDTH + n * LANES);
         }
         #pragma unroll
         for (int t = 0; t < OUT_ROWS; ++t) {
@@ -342,13 +342,13 @@ static void add_values(const float *weights, const float *values, const float *s
         const lanes_float factor = shrink[t];
         #pragma unroll
         for (int n = 0; n < OUT_VECTORS; ++n) {
-            float *at = o + t * OUT_WIDTH + n * LANES;
+            float *at = o + t * WIDTH + n * LANES;
             STORE_LANES(fma(LOAD_LANES(at), factor, sums[t][n]), at);
         }
     }
 }
 
-static void add_block(const tile_view *tile, int count, tile_state *state)
+static void add_block(const attention_params *p, const tile_view *tile, int count, tile_state *state)
 {
     PLAIN_LOOP
     for (int g = 0; g < tile->groups; ++g) {
@@ -356,9 +356,9 @@ static void add_block(const tile_view *tile, int count, tile_state *state)
         for (int r = 0; r < GROUP; r += OUT_ROWS) {
             const int row = g * GROUP + r;
             PLAIN_LOOP
-            for (int c = 0; c < OUT_WIDTH; c += OUT_VECTORS * LANES) {
+            for (int c = 0; c < p->v_dim; c += OUT_VECTORS * LANES) {
                 add_values(state->scores + g * KEY_BLOCK * GROUP + r, state->values + c, state->shrink + row, count,
-                           state->o + row * OUT_WIDTH + c);
+                           state->o + row * WIDTH + c);
             }
         }
     }
@@ -380,19 +380,19 @@ static void mark_hidden(const tile_view *tile, int count, tile_state *state)
 }
 
 /* add_block for values that are not all finite: a hidden key is left out, not multiplied by 0. */
-static void add_block_carefully(const tile_view *tile, int count, tile_state *state)
+static void add_block_carefully(const attention_params *p, const tile_view *tile, int count, tile_state *state)
 {
     PLAIN_LOOP
     for (int r = 0; r < tile->rows; ++r) {
         const float *weights = state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP;
-        float *o = state->o + r * OUT_WIDTH;
+        float *o = state->o + r * WIDTH;
         PLAIN_LOOP
-        for (int c = 0; c < V_DIM; ++c) {
+        for (int c = 0; c < p->v_dim; ++c) {
             float sum = 0.0f;
             PLAIN_LOOP
             for (int j = 0; j < count; ++j) {
                 if (!(state->hidden[r] >> j & 1)) {
-                    sum = fma(weights[j * GROUP], state->values[j * VALUE_WIDTH + c], sum);
+                    sum = fma(weights[j * GROUP], state->values[j * WIDTH + c], sum);
                 }
             }
             o[c] = fma(o[c], state->shrink[r], sum);
@@ -440,9 +440,26 @@ static void attend_block(const attention_params *p, const tile_view *tile, input
     }
     weigh_block(tile, count, state);
     if (finite) {
-        add_block(tile, count, state);
+        add_block(p, tile, count, state);
     } else {
-        add_block_carefully(tile, count, state);
+        add_block_carefully(p, tile, count, state);
+    }
+}
+
+/* Adds the recent part to the total, and starts a new one. Each vector of a row is done by itself. */
+static void add_to_total(const attention_params *p, const tile_view *tile, tile_state *state)
+{
+    PLAIN_LOOP
+    for (int r = 0; r < tile->rows; ++r) {
+        const lanes_float factor = state->pending[r];
+        PLAIN_LOOP
+        for (int at = r * WIDTH; at < r * WIDTH + p->v_dim; at += LANES) {
+            STORE_LANES(fma(LOAD_LANES(state->total_o + at), factor, LOAD_LANES(state->o + at)), state->total_o + at);
+            STORE_LANES((lanes_float)0.0f, state->o + at);
+        }
+        state->total_sum[r] = fma(state->total_sum[r], state->pending[r], state->sum[r]);
+        state->sum[r] = 0.0f;
+        state->pending[r] = 1.0f;
     }
 }
 
@@ -452,10 +469,13 @@ static void clear_state(const tile_view *tile, tile_state *state)
     for (int r = 0; r < tile->groups * GROUP; r += LANES) {
         STORE_LANES((lanes_float)-INFINITY, state->maximum + r);
         STORE_LANES((lanes_float)0.0f, state->sum + r);
+        STORE_LANES((lanes_float)0.0f, state->total_sum + r);
+        STORE_LANES((lanes_float)1.0f, state->pending + r);
     }
     PLAIN_LOOP
-    for (int at = 0; at < tile->groups * GROUP * OUT_WIDTH; at += LANES) {
+    for (int at = 0; at < tile->groups * GROUP * WIDTH; at += LANES) {
         STORE_LANES((lanes_float)0.0f, state->o + at);
+        STORE_LANES((lanes_float)0.0f, state->total_o + at);
     }
 }
 
@@ -469,11 +489,11 @@ static void finish_tile(const attention_params *p, const tile_view *tile, __glob
         }
         float row_lse;
         const bool has_sink = (p->features & USES_SINKS) && tile->within[r];
-        const float factor = finish_sum(state->maximum[r], state->sum[r], has_sink, sink, &row_lse);
+        const float factor = finish_sum(state->maximum[r], state->total_sum[r], has_sink, sink, &row_lse);
         PLAIN_LOOP
-        for (int c = 0; c < V_DIM; c += VECTOR) {
-            const float16 value = vload16(0, state->o + r * OUT_WIDTH + c) * factor;
-            store_to_row(o, tile->o_row[r], c, V_DIM, p->o_type, value);
+        for (int c = 0; c < p->v_dim; c += VECTOR) {
+            const float16 value = vload16(0, state->total_o + r * WIDTH + c) * factor;
+            store_to_row(o, tile->o_row[r], c, p->v_dim, p->o_type, value);
         }
         if (p->features & USES_LSE) {
             lse[tile->lse_at[r]] = row_lse;
@@ -517,13 +537,18 @@ __kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFE
         pad_tile(&tile);
         load_queries(p, &tile, q, &state);
         clear_state(&tile, &state);
+        int recent = 0;
         PLAIN_LOOP
         for (long first = tile.key_begin; first < tile.key_end; first += KEY_BLOCK) {
             const int count = (int)min((long)KEY_BLOCK, tile.key_end - first);
             if (!(p->features & USES_MASK) || mask_shows_block(p, &tile, mask, first, count)) {
                 attend_block(p, &tile, k, v, mask, bias, first, count, &state);
+                if (++recent % RECENT_BLOCKS == 0) {
+                    add_to_total(p, &tile, &state);
+                }
             }
         }
+        add_to_total(p, &tile, &state);
         finish_tile(p, &tile, o, lse, sink, &state);
     }
 }

@@ -14,11 +14,13 @@
  * - Every descriptor and argument struct is filled by its init function first: that sets struct_size and defaults.
  * - Functions return a status. The optional `error` (may be NULL) is the caller's and receives the status, the OpenCL
  *   code where there is one, and a sentence that names the thing and what to do. It is left alone on success.
- * - The library never prints, aborts or exits, and keeps no global state.
+ * - The library never prints, aborts or exits, and keeps no state outside its handles but the number of the process that
+ *   first used it.
  * - A context and a plan may be used from many threads at once; each thread brings its own queue and workspace.
  * - Handles made by a *_create function are released by the *_destroy function of the same name, which takes NULL.
  *   A plan and prepared weights keep what they need of their context alive, so the order of destruction is free.
- * - After fork(), a child cannot use handles made by its parent: calls return OCLATTN_OPENCL_ERROR.
+ * - After fork(), a child of a process that has used the library cannot use it, nor handles of its parent: OpenCL drivers
+ *   do not survive fork. Calls there return OCLATTN_OPENCL_ERROR.
  */
 #ifndef OCLATTN_OCLATTN_H
 #define OCLATTN_OCLATTN_H
@@ -95,7 +97,8 @@ typedef struct oclattn_context_options {
      * then CPU. Ignored by oclattn_context_create_from_cl. */
     const char *device;
     /* Folder for compiled kernels. NULL: OCLATTN_CACHE_DIR, else $XDG_CACHE_HOME/oclattn, else $HOME/.cache/oclattn.
-     * "": no cache on disk. A folder that cannot be used costs one log line, never an error. */
+     * "", here or in OCLATTN_CACHE_DIR: no cache on disk. A folder that cannot be used costs one log line, never an
+     * error. */
     const char *cache_dir;
     oclattn_log_level log_level; /* messages above it are not produced; NONE by default */
     oclattn_log_fn log;          /* NULL: no log */
@@ -179,7 +182,7 @@ OCLATTN_API void oclattn_plan_destroy(oclattn_plan *plan);
  * calls, and calls that overlap in time need one each. */
 OCLATTN_API size_t oclattn_plan_workspace_bytes(const oclattn_plan *plan);
 
-/* Name of the variant that the plan runs, such as "attention_portable". Owned by the plan. */
+/* Name of the variant that the plan runs, such as "attention_portable". The string is static. */
 OCLATTN_API const char *oclattn_plan_variant(const oclattn_plan *plan);
 
 /* Writes a description for people: the shape at each stage, the variant of each, why faster ones were refused, tiles,
@@ -257,7 +260,8 @@ OCLATTN_API void oclattn_alibi_slopes(int64_t heads, float *slopes);
 /* ---- attention -------------------------------------------------------------------------------------------------- */
 
 /* What the optional second output holds, float32 [batch, q_heads, q_len, kv_len]. It takes q_len x kv_len memory, the
- * caller's, and nothing else in the library does. */
+ * caller's, and nothing else in the library does. Of packed sequences, rows and keys that do not exist are written as
+ * hidden ones, or as 0 by SCALED and CAPPED. */
 typedef enum oclattn_scores_kind {
     OCLATTN_SCORES_NONE = 0,
     OCLATTN_SCORES_SCALED = 1,    /* after step 1: every key, hidden or not */
@@ -416,7 +420,9 @@ typedef struct oclattn_projection_desc {
     oclattn_type x_type, w_type, y_type; /* F32 by default; the bias has w_type */
     int64_t batch, rows, in_dim, out_dim;
     int64_t x_strides[2], y_strides[2]; /* b, row. AUTO: contiguous */
-    const char *variant;                /* NULL: the best that fits; "projection_portable", "projection_clblast" */
+    /* NULL: the best that fits. "projection_portable", or "projection_clblast", which takes the strides of the plan only,
+     * not those of a call. */
+    const char *variant;
     int64_t reserved[4];
 } oclattn_projection_desc;
 

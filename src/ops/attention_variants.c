@@ -14,19 +14,19 @@ static int lane_count(const device_caps *caps) {
     return caps->native_float_width >= 16 ? 16 : 8;
 }
 
-static int out_vectors(const tuning *tuned, const device_caps *caps, int64_t v_dim) {
-    const int64_t vectors = parts(v_dim, lane_count(caps));
-    return vectors == 1 ? 1 : tuned->out_vectors[vectors % 2];
+/* Few programs serve all widths: their private arrays hold 64, 128 or 256 columns. */
+static int held_width(const oclattn_attention_desc *desc) {
+    const int64_t width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim;
+    return width <= 64 ? 64 : width <= 128 ? 128 : 256;
 }
 
 static void tiled_options(const tuning *tuned, const device_caps *caps, const oclattn_attention_desc *desc,
                           char options[ATTENTION_OPTIONS_SIZE]) {
     snprintf(options, ATTENTION_OPTIONS_SIZE,
-             "-DK_TYPE=%d -DV_TYPE=%d -DHEAD_DIM=%d -DV_DIM=%d -DLANES=%d -DGROUP_VECTORS=%d -DGROUPS=%d "
-             "-DKEY_BLOCK=%d -DKEY_STEP=%d -DOUT_ROWS=%d -DOUT_VECTORS=%d",
-             (int)desc->k_type, (int)desc->v_type, (int)desc->head_dim, (int)desc->v_dim, lane_count(caps),
-             tuned->group_vectors, tuned->groups, tuned->tile_keys, tuned->key_step, tuned->out_rows,
-             out_vectors(tuned, caps, desc->v_dim));
+             "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DLANES=%d -DGROUP_VECTORS=%d -DGROUPS=%d -DKEY_BLOCK=%d "
+             "-DKEY_STEP=%d -DOUT_ROWS=%d -DOUT_VECTORS=%d",
+             (int)desc->k_type, (int)desc->v_type, held_width(desc), lane_count(caps), tuned->group_vectors,
+             tuned->groups, tuned->tile_keys, tuned->key_step, tuned->out_rows, tuned->out_vectors);
 }
 
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,

@@ -82,5 +82,5 @@ oclattn_status blas_launch(launch_list *list, const blas_product *product, cl_me
     RETURN_IF_ERROR(launch_fence(list, error));
     RETURN_IF_ERROR(error_from_blas(
         error, multiply(list->queue, product, x, (size_t)x_offset, w, y, (size_t)y_offset, temporary, NULL)));
-    return launch_fence(list, error);
+    return launch_fence_all(list, error);
 }

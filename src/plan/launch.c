@@ -182,6 +182,12 @@ oclattn_status launch_fence(launch_list *list, oclattn_error *error) {
     return OCLATTN_OK;
 }
 
+oclattn_status launch_fence_all(launch_list *list, oclattn_error *error) {
+    list->wait_count = 0;
+    list->wait_list = NULL;
+    return launch_fence(list, error);
+}
+
 oclattn_status launch_end(launch_list *list, cl_event *event, oclattn_error *error) {
     if (event == NULL) {
         launch_abandon(list);

@@ -43,8 +43,10 @@ oclattn_status launch_begin(launch_list *list, const oclattn_context *context, c
 /* Enqueues `items` work-items (kernels loop where the device cannot count as far). 0 items: nothing. */
 oclattn_status launch_kernel(launch_list *list, const planned_kernel *kernel, int64_t items, oclattn_error *error);
 
-/* Around commands that another library puts on the queue and that take no wait list. */
+/* Before and after commands that another library puts on the queue and that take no wait list: what follows waits for the
+ * list's commands, and the list's next command for all that the queue holds. */
 oclattn_status launch_fence(launch_list *list, oclattn_error *error);
+oclattn_status launch_fence_all(launch_list *list, oclattn_error *error);
 
 /* Hands out the event of the last command (`event` may be NULL) and lets go of the rest. */
 oclattn_status launch_end(launch_list *list, cl_event *event, oclattn_error *error);

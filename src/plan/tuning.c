@@ -21,7 +21,7 @@ static const tuning rows[] = {
      .tile_keys = 32,
      .key_step = 4,
      .out_rows = 4,
-     .out_vectors = {2, 3},
+     .out_vectors = 2,
      .rows = 4,
      .k_block = 128},
     {.origin = "defaults",
@@ -36,7 +36,7 @@ static const tuning rows[] = {
      .tile_keys = 32,
      .key_step = 4,
      .out_rows = 4,
-     .out_vectors = {2, 3},
+     .out_vectors = 2,
      .rows = 4,
      .k_block = 128},
 };

@@ -15,9 +15,8 @@ typedef struct tuning {
     int local_size;            /* work-items per work-group that kernels without local memory ask for */
     int key_block, v_part;     /* attention_portable.cl: KEY_BLOCK, V_PART */
     int few_rows_chunk;        /* keys of a chunk where q_len is at most FEW_ROWS; 0: not chunked */
-    /* attention_tiled_cpu.cl: GROUP_VECTORS, GROUPS, KEY_BLOCK, KEY_STEP, OUT_ROWS, and OUT_VECTORS for widths of an even
-     * number of vectors and for others */
-    int group_vectors, groups, tile_keys, key_step, out_rows, out_vectors[2];
+    /* attention_tiled_cpu.cl: GROUP_VECTORS, GROUPS, KEY_BLOCK, KEY_STEP, OUT_ROWS, OUT_VECTORS */
+    int group_vectors, groups, tile_keys, key_step, out_rows, out_vectors;
     int rows, k_block;         /* projection_portable.cl: ROWS, K_BLOCK */
 } tuning;
 

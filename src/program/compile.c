@@ -71,11 +71,17 @@ cl_int compile_source(const oclattn_context *context, const text *source, const 
     return code;
 }
 
+/* Some binaries load but hold nothing: object code that was not linked, for one. */
+static bool has_kernels(cl_program program) {
+    size_t count = 0;
+    return clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof count, &count, NULL) == CL_SUCCESS && count > 0;
+}
+
 cl_program compile_binary(const oclattn_context *context, const unsigned char *binary, size_t size,
                           const char *options) {
     cl_int binary_code, code;
     cl_program made = clCreateProgramWithBinary(context->cl, 1, &context->device, &size, &binary, &binary_code, &code);
-    if (made && clBuildProgram(made, 1, &context->device, options, NULL, NULL) != CL_SUCCESS) {
+    if (made && (clBuildProgram(made, 1, &context->device, options, NULL, NULL) != CL_SUCCESS || !has_kernels(made))) {
         clReleaseProgram(made);
         made = NULL;
     }
