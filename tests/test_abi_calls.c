@@ -1,4 +1,4 @@
-/* Invalid arguments of a call, one at a time: each is refused with a message that names it, and no output is touched. */
+/* Invalid arguments of a call, one at a time: each is refused with a message that names it, no output is touched. */
 #include <problem.h>
 #include <wrong_field.h>
 

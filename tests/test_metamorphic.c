@@ -17,6 +17,13 @@ static problem random_problem(random_source *source, uint32_t flags) {
     problem p = problem_new(random_between(source, 1, 2), kv_heads * random_between(source, 1, 3), kv_heads,
                             random_between(source, 1, 20), random_between(source, 2, 150),
                             random_between(source, 1, 100), random_between(source, 1, 100));
+    if (random_one_in(source, 2)) {
+        p.desc.variant = "attention_portable";
+    } else {
+        const program_choice choice = random_program(source, true);
+        p.desc.head_dim = choice.head_dim;
+        p.desc.v_dim = choice.v_dim;
+    }
     p.desc.want_lse = 1;
     p.desc.score.flags |= flags;
     problem_allocate(&p, source);
@@ -222,6 +229,7 @@ static void test_repeated_kv_heads_are_shared_ones(void **state) {
         problem many = problem_new(p.desc.batch, p.desc.q_heads, p.desc.q_heads, p.desc.q_len, p.desc.kv_len,
                                    p.desc.head_dim, p.desc.v_dim);
         many.desc.want_lse = 1;
+        many.desc.variant = p.desc.variant;
         problem_allocate(&many, NULL);
         copy_queries(&p, &many);
         copy_heads(&p.k, &many.k);

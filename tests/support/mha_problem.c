@@ -176,6 +176,17 @@ static void random_flags(mha_problem *p, random_source *source) {
     d->score.flags |= random_one_in(source, 6) ? OCLATTN_KV_LENS : 0;
 }
 
+/* Compiling a fast variant of attention takes seconds: few widths of heads have one. */
+static void random_attention_variant(mha_problem *p, random_source *source) {
+    static const int64_t widths[] = {8, 20, 33};
+    if (random_one_in(source, 3)) {
+        p->desc.head_dim = widths[random_between(source, 0, 2)];
+        p->desc.v_dim = 0;
+    } else {
+        p->desc.attention_variant = "attention_portable";
+    }
+}
+
 static void random_types(mha_problem *p, random_source *source) {
     if (random_one_in(source, 2)) {
         p->desc.x_type = (oclattn_type)random_between(source, OCLATTN_F32, OCLATTN_BF16);
@@ -199,6 +210,7 @@ mha_problem mha_random(random_source *source) {
     }
     random_flags(&p, source);
     random_types(&p, source);
+    random_attention_variant(&p, source);
     random_strides(p.desc.x_strides, p.desc.q_len, p.desc.d_model, source);
     random_strides(p.desc.y_strides, p.desc.q_len, p.desc.d_model, source);
     random_strides(p.desc.kv_strides, mha_kv_len(&p), mha_kv_width(&p), source);

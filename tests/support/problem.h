@@ -90,6 +90,15 @@ typedef enum feature {
     FEATURE_COUNT
 } feature;
 
+/* What a fast variant is compiled for. Compiling takes seconds, so a run draws a few from its seed and uses them over
+ * and over. Every third one is f32 throughout. */
+typedef struct program_choice {
+    oclattn_type k_type, v_type;
+    int64_t head_dim, v_dim;
+} program_choice;
+
+program_choice random_program(random_source *source, bool f32_only);
+
 /* A problem with these features (bits of 1 << feature), filled. A few pairs exclude each other: the later one yields.
  */
 problem problem_random(random_source *source, uint64_t features);

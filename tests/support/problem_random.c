@@ -60,6 +60,24 @@ static void limit_work(oclattn_attention_desc *d) {
     }
 }
 
+static oclattn_type random_type(random_source *source) {
+    return (oclattn_type)random_between(source, OCLATTN_F32, OCLATTN_BF16);
+}
+
+program_choice random_program(random_source *source, bool f32_only) {
+    const int64_t programs = options.is_long ? 60 : 9;
+    const int64_t number =
+        f32_only ? 3 * random_between(source, 0, programs / 3 - 1) : random_between(source, 0, programs - 1);
+    random_source of_program = random_start(options.seed, 1u << 30 | (uint64_t)number);
+    program_choice choice = {OCLATTN_F32, OCLATTN_F32, random_dim(&of_program), 0};
+    choice.v_dim = random_one_in(&of_program, 2) ? choice.head_dim : random_dim(&of_program);
+    if (number % 3 != 0) {
+        choice.k_type = random_type(&of_program);
+        choice.v_type = random_type(&of_program);
+    }
+    return choice;
+}
+
 static problem random_sizes(random_source *source, uint64_t features) {
     const int64_t kv_heads = random_between(source, 1, 3);
     const int64_t group = has(features, FEATURE_GQA) ? random_between(source, 2, 5) : 1;
@@ -78,8 +96,20 @@ static problem random_sizes(random_source *source, uint64_t features) {
     return p;
 }
 
-static oclattn_type random_type(random_source *source) {
-    return (oclattn_type)random_between(source, OCLATTN_F32, OCLATTN_BF16);
+/* Half of the problems are for the portable variant, which takes everything at run time; the others are of a size and
+ * type for which a faster one may have been compiled before. */
+static void random_variant(problem *p, random_source *source, uint64_t features) {
+    oclattn_attention_desc *d = &p->desc;
+    if (has(features, FEATURE_PACKED_QKV) || random_one_in(source, 2)) {
+        d->variant = "attention_portable";
+        return;
+    }
+    const program_choice choice = random_program(source, false);
+    d->k_type = choice.k_type;
+    d->v_type = choice.v_type;
+    d->head_dim = choice.head_dim;
+    d->v_dim = choice.v_dim;
+    limit_work(d);
 }
 
 static void random_types(problem *p, random_source *source, uint64_t features) {
@@ -304,11 +334,11 @@ problem problem_random(random_source *source, uint64_t wanted) {
     const uint64_t features = settle(wanted);
     problem p = random_sizes(source, features);
     random_types(&p, source, features);
+    random_variant(&p, source, features);
     random_flags(&p, features);
     random_alignment(&p, source, features);
     random_numbers(&p, source, features);
     random_outputs(&p, source, features);
-    p.desc.variant = random_one_in(source, 3) ? "attention_portable" : NULL;
     random_packing(&p, source);
     if (has(features, FEATURE_LAYOUT)) {
         random_layout(&p, source);
