@@ -9,8 +9,7 @@
  *
  * Sums restart from zero in each block of K_BLOCK, which keeps their rounding error that of a short sum. */
 
-#include "params.clh"
-#include "storage.clh"
+#include "projection.clh"
 
 /* Columns of a panel: VECTOR, so that one vector of sums covers a row of the tile. */
 #define COLUMNS VECTOR
@@ -24,44 +23,6 @@
 #ifndef K_BLOCK
 #define K_BLOCK 128
 #endif
-
-/* Packs W, stored [in, out] or [out, in] in any type, into panels of p->panel columns (panel = out_dim: plain [in, out]),
- * and b into f32, filled up with 0 likewise. One work-item an element. */
-__kernel void pack_weights(const pack_params params, __global const uchar *w, __global const uchar *b,
-                           __global float *panels, __global float *bias)
-{
-    const pack_params *p = &params;
-    for (long item = get_global_id(0); item < p->padded * p->in_dim; item += get_global_size(0)) {
-        const long column = item / (p->in_dim * p->panel) * p->panel + item % p->panel;
-        const long k = item / p->panel % p->in_dim;
-        const long from = p->w_offset + (p->out_in ? column * p->in_dim + k : k * p->out_dim + column);
-        panels[item] = column < p->out_dim ? load_element(w, from, p->w_type) : 0.0f;
-        if (k == 0) {
-            bias[column] =
-                p->has_bias && column < p->out_dim ? load_element(b, p->b_offset + column, p->w_type) : 0.0f;
-        }
-    }
-}
-
-/* Every row of y becomes b: the start of a product that adds to y. y is f32. */
-__kernel void broadcast_bias(const projection_params params, __global const float *bias, __global float *y)
-{
-    const projection_params *p = &params;
-    const long items = p->batch * p->rows * p->out_dim;
-    for (long item = get_global_id(0); item < items; item += get_global_size(0)) {
-        const long column = item % p->out_dim;
-        const long row = item / p->out_dim % p->rows;
-        const long b = item / p->out_dim / p->rows;
-        y[p->y_offset + b * p->y_strides[0] + row * p->y_strides[1] + column] = bias[column];
-    }
-}
-
-/* Start of row `number`, counted over the batch; rows past the last repeat it and are not stored. */
-static inline long row_start(const projection_params *p, const param_long *strides, long offset, long number)
-{
-    const long last = min(number, p->batch * p->rows - 1);
-    return offset + last / p->rows * strides[0] + last % p->rows * strides[1];
-}
 
 /* sums[r] += x[r][k .. k + VECTOR) * panel rows k .. k + VECTOR. */
 static inline void add_terms(const projection_params *p, __global const uchar *x, const long *x_rows,

@@ -9,11 +9,6 @@ static int64_t parts(int64_t whole, int64_t part) {
     return (whole + part - 1) / part;
 }
 
-/* LANES of lanes.clh. */
-static int lane_count(const device_caps *caps) {
-    return caps->native_float_width >= 16 ? 16 : 8;
-}
-
 /* Few programs serve all widths: their private arrays hold 64, 128 or 256 columns. */
 static int held_width(const oclattn_attention_desc *desc) {
     const int64_t width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim;
@@ -25,7 +20,7 @@ static void tiled_options(const tuning *tuned, const device_caps *caps, const oc
     snprintf(options, ATTENTION_OPTIONS_SIZE,
              "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DLANES=%d -DGROUP_VECTORS=%d -DGROUPS=%d -DKEY_BLOCK=%d "
              "-DKEY_STEP=%d -DOUT_ROWS=%d -DOUT_VECTORS=%d",
-             (int)desc->k_type, (int)desc->v_type, held_width(desc), lane_count(caps), tuned->group_vectors,
+             (int)desc->k_type, (int)desc->v_type, held_width(desc), tuning_lanes(caps), tuned->group_vectors,
              tuned->groups, tuned->tile_keys, tuned->key_step, tuned->out_rows, tuned->out_vectors);
 }
 
@@ -40,7 +35,7 @@ void attention_build_options(variant_id id, const tuning *tuned, const device_ca
 }
 
 static int64_t tiled_items(const tuning *tuned, const device_caps *caps, const attention_problem *problem) {
-    const int64_t vectors = parts(problem->q_len, lane_count(caps));
+    const int64_t vectors = parts(problem->q_len, tuning_lanes(caps));
     const int64_t tiles = parts(vectors, tuned->groups * tuned->group_vectors);
     return problem->desc.batch * problem->desc.q_heads * tiles;
 }
@@ -62,7 +57,7 @@ void attention_describe_tiles(variant_id id, const tuning *tuned, const device_c
     text_format(lines, "%s  tiles (%s): ", indent, tuned->origin);
     if (id == VARIANT_ATTENTION_TILED_CPU) {
         text_format(lines, "%d query rows a work-item in vectors of %d, %d keys a block\n",
-                    tuned->groups * tuned->group_vectors * lane_count(caps), lane_count(caps), tuned->tile_keys);
+                    tuned->groups * tuned->group_vectors * tuning_lanes(caps), tuning_lanes(caps), tuned->tile_keys);
         return;
     }
     text_format(lines, "1 query row and %d columns of v a work-item, %d keys a block, work-groups of %d\n",

@@ -62,7 +62,7 @@ static oclattn_status make_specs(projection_plan *self, oclattn_error *error) {
     const device_caps *caps = &self->base.context->caps;
     RETURN_IF_ERROR(check_tensor_allocation(caps, &self->x, error));
     RETURN_IF_ERROR(check_tensor_allocation(caps, &self->y, error));
-    const int64_t panels = multiply_sizes(desc->in_dim, desc->out_dim + PROJECTION_PANEL);
+    const int64_t panels = multiply_sizes(desc->in_dim, desc->out_dim + LARGEST_PANEL);
     return check_allocation(caps, "w, prepared as f32", (uint64_t)multiply_sizes(panels, sizeof(float)), error);
 }
 
@@ -102,25 +102,43 @@ static oclattn_status resolve(projection_plan *self, const oclattn_projection_de
 }
 
 static int64_t panel_width(const projection_plan *self) {
-    return self->chosen->id == VARIANT_PROJECTION_CLBLAST ? self->desc.out_dim : PROJECTION_PANEL;
+    switch (self->chosen->id) {
+    case VARIANT_PROJECTION_CLBLAST:
+        return self->desc.out_dim;
+    case VARIANT_PROJECTION_TILED_CPU:
+        return self->tuned->panel_vectors * tuning_lanes(&self->base.context->caps);
+    default:
+        return PROJECTION_PANEL;
+    }
+}
+
+static int64_t panel_count(const projection_plan *self) {
+    return (self->desc.out_dim - 1) / panel_width(self) + 1;
 }
 
 static int64_t padded_columns(const projection_plan *self) {
-    const int64_t panel = panel_width(self);
-    return (self->desc.out_dim + panel - 1) / panel * panel;
+    return panel_count(self) * panel_width(self);
 }
 
-/* Tiles of rows times panels. */
+static int64_t parts(int64_t whole, int64_t part) {
+    return (whole + part - 1) / part;
+}
+
 static int64_t multiply_items(const projection_plan *self) {
+    const tuning *tuned = self->tuned;
     const int64_t rows = self->desc.batch * self->desc.rows;
-    return (rows + self->tuned->rows - 1) / self->tuned->rows * (padded_columns(self) / PROJECTION_PANEL);
+    if (self->chosen->id == VARIANT_PROJECTION_TILED_CPU) {
+        return parts(parts(rows, tuned->tile_rows), tuned->row_tiles) * parts(panel_count(self), tuned->panels);
+    }
+    return parts(rows, tuned->rows) * panel_count(self);
 }
 
-static oclattn_status make_kernel(projection_plan *self, const char *name, size_t params_bytes, int64_t items,
-                                  planned_kernel *kernel, oclattn_error *error) {
-    char options[64];
-    snprintf(options, sizeof(options), "-DROWS=%d -DK_BLOCK=%d", self->tuned->rows, self->tuned->k_block);
-    const kernel_source source = {.file = "projection_portable.cl",
+/* Each kernel has a file of its own, of the same name. */
+static oclattn_status make_kernel(projection_plan *self, const char *name, const char *options, size_t params_bytes,
+                                  int64_t items, planned_kernel *kernel, oclattn_error *error) {
+    char file[64];
+    snprintf(file, sizeof(file), "%s.cl", name);
+    const kernel_source source = {.file = file,
                                   .options = options,
                                   .name = name,
                                   .params_bytes = params_bytes,
@@ -129,17 +147,32 @@ static oclattn_status make_kernel(projection_plan *self, const char *name, size_
     return planned_kernel_make(self->base.context, &source, kernel, error);
 }
 
+static oclattn_status make_multiply(projection_plan *self, oclattn_error *error) {
+    const tuning *tuned = self->tuned;
+    char options[160];
+    if (self->chosen->id == VARIANT_PROJECTION_TILED_CPU) {
+        snprintf(options, sizeof(options), "-DLANES=%d -DROWS=%d -DROW_TILES=%d -DPANEL_VECTORS=%d -DPANELS=%d -DK_BLOCK=%d",
+                 tuning_lanes(&self->base.context->caps), tuned->tile_rows, tuned->row_tiles, tuned->panel_vectors,
+                 tuned->panels, tuned->tile_k_block);
+    } else {
+        snprintf(options, sizeof(options), "-DROWS=%d -DK_BLOCK=%d", tuned->rows, tuned->k_block);
+    }
+    return make_kernel(self, self->chosen->name, options, sizeof(projection_params), multiply_items(self),
+                       &self->multiply, error);
+}
+
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     projection_plan *self = (projection_plan *)plan;
-    const size_t params_bytes = sizeof(projection_params);
     const int64_t weight_items = padded_columns(self) * self->desc.in_dim;
-    RETURN_IF_ERROR(make_kernel(self, "pack_weights", sizeof(pack_params), weight_items, &self->pack, error));
-    if (self->chosen->id == VARIANT_PROJECTION_CLBLAST) {
-        const int64_t elements = (int64_t)self->product.m * self->desc.out_dim;
-        RETURN_IF_ERROR(make_kernel(self, "broadcast_bias", params_bytes, elements, &self->fill, error));
-        return projection_blas_make(self, error);
+    RETURN_IF_ERROR(
+        make_kernel(self, "pack_weights", "", sizeof(pack_params), weight_items, &self->pack, error));
+    if (self->chosen->id != VARIANT_PROJECTION_CLBLAST) {
+        return make_multiply(self, error);
     }
-    return make_kernel(self, "projection_portable", params_bytes, multiply_items(self), &self->multiply, error);
+    const int64_t elements = (int64_t)self->product.m * self->desc.out_dim;
+    RETURN_IF_ERROR(
+        make_kernel(self, "broadcast_bias", "", sizeof(projection_params), elements, &self->fill, error));
+    return projection_blas_make(self, error);
 }
 
 size_t projection_temporary_bytes(const oclattn_plan *plan) {
@@ -287,7 +320,7 @@ static oclattn_status check_matrix(const projection_plan *self, const prepared_m
     return OCLATTN_OK;
 }
 
-static oclattn_status launch_portable(const projection_plan *self, launch_list *list, const projection_call *call,
+static oclattn_status launch_multiply(const projection_plan *self, launch_list *list, const projection_call *call,
                                       oclattn_error *error) {
     const projection_params params = projection_call_params(self, call);
     cl_uint index = 0;
@@ -327,7 +360,7 @@ oclattn_status projection_launch_with(const oclattn_plan *plan, launch_list *lis
     const bool by_blas = self->chosen->id == VARIANT_PROJECTION_CLBLAST;
     plan_lock(plan);
     const oclattn_status status =
-        by_blas ? projection_blas_launch(self, list, &call, error) : launch_portable(self, list, &call, error);
+        by_blas ? projection_blas_launch(self, list, &call, error) : launch_multiply(self, list, &call, error);
     plan_unlock(plan);
     return status;
 }

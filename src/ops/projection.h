@@ -14,6 +14,9 @@
 /* COLUMNS of projection_portable.cl. */
 enum { PROJECTION_PANEL = 16 };
 
+/* No variant pads columns to more than this. */
+enum { LARGEST_PANEL = 64 };
+
 typedef struct projection_plan {
     oclattn_plan base;
     oclattn_projection_desc desc; /* its `variant` points to the caller's memory: used while planning only */
@@ -22,7 +25,7 @@ typedef struct projection_plan {
     const tuning *tuned;
     text refusals;
     planned_kernel pack;
-    planned_kernel multiply; /* projection_portable */
+    planned_kernel multiply; /* not by CLBlast */
     /* projection_clblast: it takes f32 matrices with one row stride, and what is not like that passes through copies in
      * the workspace. */
     blas_product product;

@@ -23,7 +23,12 @@ static const tuning rows[] = {
      .out_rows = 4,
      .out_vectors = 2,
      .rows = 4,
-     .k_block = 128},
+     .k_block = 128,
+     .tile_rows = 6,
+     .row_tiles = 8,
+     .panel_vectors = 2,
+     .panels = 2,
+     .tile_k_block = 256},
     {.origin = "defaults",
      .type = CL_DEVICE_TYPE_ALL,
      .prefers_clblast = true,
@@ -38,13 +43,22 @@ static const tuning rows[] = {
      .out_rows = 4,
      .out_vectors = 2,
      .rows = 4,
-     .k_block = 128},
+     .k_block = 128,
+     .tile_rows = 6,
+     .row_tiles = 8,
+     .panel_vectors = 2,
+     .panels = 2,
+     .tile_k_block = 256},
 };
 
 static bool row_fits(const tuning *row, const device_caps *caps) {
     return (row->name == NULL || text_contains_ignoring_case(caps->name, row->name)) &&
            (row->vendor == NULL || text_contains_ignoring_case(caps->vendor, row->vendor)) &&
            (row->type & caps->type) != 0;
+}
+
+int tuning_lanes(const device_caps *caps) {
+    return caps->native_float_width >= 16 ? 16 : 8;
 }
 
 const tuning *tuning_find(const device_caps *caps) {

@@ -18,7 +18,12 @@ typedef struct tuning {
     /* attention_tiled_cpu.cl: GROUP_VECTORS, GROUPS, KEY_BLOCK, KEY_STEP, OUT_ROWS, OUT_VECTORS */
     int group_vectors, groups, tile_keys, key_step, out_rows, out_vectors;
     int rows, k_block;         /* projection_portable.cl: ROWS, K_BLOCK */
+    /* projection_tiled_cpu.cl: ROWS, ROW_TILES, PANEL_VECTORS, PANELS, K_BLOCK */
+    int tile_rows, row_tiles, panel_vectors, panels, tile_k_block;
 } tuning;
+
+/* Floats of a vector for the kernels that use wide ones: LANES of lanes.clh. */
+int tuning_lanes(const device_caps *caps);
 
 /* Never NULL. */
 const tuning *tuning_find(const device_caps *caps);
