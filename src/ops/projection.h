@@ -44,6 +44,10 @@ typedef struct projection_call {
     size_t scratch_offset;
 } projection_call;
 
+/* Columns of a panel of prepared weights, and of all panels. */
+int64_t projection_panel_width(const projection_plan *self);
+int64_t projection_padded_columns(const projection_plan *self);
+
 projection_params projection_call_params(const projection_plan *self, const projection_call *call);
 
 /* Prepares one matrix after what the list holds; `names` are those of w and b in messages. What was made before an

@@ -8,47 +8,26 @@
  * the stack, so a work-item takes the whole width of V and no score is computed twice. Others: private arrays are
  * scarce registers or scratch memory, so a work-item takes 64 columns of V, and 64 work-items share the keys they read.
  */
+#define TILES_MEASURED_ON_CPUS                                                                                         \
+    .key_block = 32, .rows = 4, .k_block = 128, .group_vectors = 2, .groups = 4, .tile_keys = 32, .key_step = 4,       \
+    .out_rows = 4, .out_vectors = 2, .tile_rows = 6, .row_tiles = 8, .panel_vectors = 2, .panels = 2,                  \
+    .tile_k_block = 256
+
 static const tuning rows[] = {
     {.origin = "defaults for CPUs",
      .type = CL_DEVICE_TYPE_CPU,
      .prefers_clblast = false,
      .local_size = 1,
-     .key_block = 32,
      .v_part = 1024,
      .few_rows_chunk = 0,
-     .group_vectors = 2,
-     .groups = 4,
-     .tile_keys = 32,
-     .key_step = 4,
-     .out_rows = 4,
-     .out_vectors = 2,
-     .rows = 4,
-     .k_block = 128,
-     .tile_rows = 6,
-     .row_tiles = 8,
-     .panel_vectors = 2,
-     .panels = 2,
-     .tile_k_block = 256},
+     TILES_MEASURED_ON_CPUS},
     {.origin = "defaults",
      .type = CL_DEVICE_TYPE_ALL,
      .prefers_clblast = true,
      .local_size = 64,
-     .key_block = 32,
      .v_part = 64,
      .few_rows_chunk = 256,
-     .group_vectors = 2,
-     .groups = 4,
-     .tile_keys = 32,
-     .key_step = 4,
-     .out_rows = 4,
-     .out_vectors = 2,
-     .rows = 4,
-     .k_block = 128,
-     .tile_rows = 6,
-     .row_tiles = 8,
-     .panel_vectors = 2,
-     .panels = 2,
-     .tile_k_block = 256},
+     TILES_MEASURED_ON_CPUS},
 };
 
 static bool row_fits(const tuning *row, const device_caps *caps) {

@@ -17,7 +17,7 @@ typedef struct tuning {
     int few_rows_chunk;        /* keys of a chunk where q_len is at most FEW_ROWS; 0: not chunked */
     /* attention_tiled_cpu.cl: GROUP_VECTORS, GROUPS, KEY_BLOCK, KEY_STEP, OUT_ROWS, OUT_VECTORS */
     int group_vectors, groups, tile_keys, key_step, out_rows, out_vectors;
-    int rows, k_block;         /* projection_portable.cl: ROWS, K_BLOCK */
+    int rows, k_block; /* projection_portable.cl: ROWS, K_BLOCK */
     /* projection_tiled_cpu.cl: ROWS, ROW_TILES, PANEL_VECTORS, PANELS, K_BLOCK */
     int tile_rows, row_tiles, panel_vectors, panels, tile_k_block;
 } tuning;
