@@ -88,7 +88,7 @@ static void test_attention_arguments(void **state) {
         {FIELD(args, scores.offset), 100000, OCLATTN_INVALID_ARGUMENT, "buffer of scores"},
         {FIELD(args, score.mask.offset), 15, OCLATTN_INVALID_ARGUMENT, "buffer of mask"},
         {FIELD(args, score.bias.offset), 15, OCLATTN_INVALID_ARGUMENT, "buffer of bias"},
-        {FIELD(args, score.sinks.offset), 11, OCLATTN_INVALID_ARGUMENT, "buffer of sinks"},
+        {FIELD(args, score.sinks.offset), 15, OCLATTN_INVALID_ARGUMENT, "buffer of sinks"},
         {FIELD(args, score.kv_lens.offset), 15, OCLATTN_INVALID_ARGUMENT, "buffer of kv_lens"},
         {FIELD(args, workspace), 0, OCLATTN_INVALID_ARGUMENT, "workspace"},
         {FIELD(args, q_len), 6, OCLATTN_INVALID_ARGUMENT, "q_len"},
