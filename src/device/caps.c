@@ -107,7 +107,7 @@ static void read_names(device_caps *caps, cl_device_id id) {
 }
 
 /* "OpenCL 3.0 whatever the vendor adds". */
-static void parse_version(device_caps *caps) {
+void device_caps_parse_version(device_caps *caps) {
     unsigned major = 0;
     unsigned minor = 0;
     const bool readable = sscanf(caps->device_version, "OpenCL %3u.%3u", &major, &minor) == 2 && major > 0;
@@ -165,7 +165,7 @@ void device_caps_read(device_caps *caps, cl_device_id id) {
     caps->type = read_ulong(id, CL_DEVICE_TYPE);
     read_names(caps, id);
     read_platform(caps, id);
-    parse_version(caps);
+    device_caps_parse_version(caps);
     read_limits(caps, id);
     read_work_item_sizes(caps, id);
     read_features(caps, id);

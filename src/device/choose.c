@@ -70,8 +70,7 @@ static wish parse_wish(const char *spec) {
     return wanted;
 }
 
-/* NULL for a device that can be used. */
-static const char *unusable_because(const device_caps *caps) {
+const char *device_unusable_because(const device_caps *caps) {
     if (!caps->available) {
         return "not available";
     }
@@ -146,7 +145,7 @@ static bool find_best(const device_list *list, const wish *wanted, size_t *index
         const size_t candidate = by_alias ? (size_t)record->alias_of : i;
         const device_record *device = &list->items[candidate];
         const int how_well = fit(record, wanted);
-        if (how_well == 0 || device->alias_of >= 0 || unusable_because(&device->caps) != NULL) {
+        if (how_well == 0 || device->alias_of >= 0 || device_unusable_because(&device->caps) != NULL) {
             continue;
         }
         if (how_well > best_fit ||
@@ -184,7 +183,7 @@ static bool append(text_buffer *buffer, const char *format, ...) {
 static void describe_list(text_buffer *buffer, const device_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         const device_record *record = &list->items[i];
-        const char *trouble = record->alias_of >= 0 ? "the same device again" : unusable_because(&record->caps);
+        const char *trouble = record->alias_of >= 0 ? "the same device again" : device_unusable_because(&record->caps);
         const bool fits = append(buffer, "%s%d:%d %s (%s)%s%s", i > 0 ? "; " : "", record->platform_index,
                                  record->device_index, record->caps.name, record->caps.platform_name,
                                  trouble != NULL ? ", " : "", trouble != NULL ? trouble : "");

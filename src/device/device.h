@@ -46,6 +46,12 @@ void device_list_clear(device_list *list);
 /* Reads the capabilities of one device; platform strings come from its CL_DEVICE_PLATFORM. */
 void device_caps_read(device_caps *caps, cl_device_id id);
 
+/* Sets version_major and version_minor from device_version. */
+void device_caps_parse_version(device_caps *caps);
+
+/* Why the choice passes over a device, such as "not available"; NULL: it does not. */
+const char *device_unusable_because(const device_caps *caps);
+
 /* Finds the device that `spec` asks for (see oclattn_context_options.device). NULL: OCLATTN_DEVICE of the environment,
  * and without it the best there is. Aliases, unavailable devices, those without a compiler and those older than OpenCL
  * 1.2 are passed over. Failing, it says what to install, or lists the devices that exist. */

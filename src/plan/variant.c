@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "params.h"
+#include "quarantine.h"
 
 /* attention_portable takes its parameters by value and up to 17 buffers of 8 bytes. */
 #define ATTENTION_ARGUMENT_BYTES (sizeof(attention_params) + 17 * sizeof(cl_ulong))
@@ -97,6 +98,30 @@ static bool is_good_unasked(const variant *row, const variant_request *request, 
     return true;
 }
 
+/* The portable row, which is all there is to fall back on. */
+static bool is_last_of_operation(const variant *row) {
+    for (const variant *later = row + 1; later < rows + ROW_COUNT; ++later) {
+        if (later->operation == row->operation) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* By name it is taken all the same: that is how a self-test tries it again. */
+static bool is_in_quarantine(const variant *row, const oclattn_context *context, text *refusals) {
+    text reason = {0};
+    const bool held = !is_last_of_operation(row) &&
+                      quarantine_holds(context->cache_dir, &context->caps, row->name, &context->log, &reason);
+    if (held) {
+        const char *why = reason.length > 0 ? reason.data : "no reason is given";
+        text_format(refusals, "%s: in quarantine since a self-test failed: %s\n", row->name, why);
+        log_line(&context->log, OCLATTN_LOG_WARNING, "%s is in quarantine since a self-test failed: %s", row->name, why);
+    }
+    text_clear(&reason);
+    return held;
+}
+
 static bool row_is_taken(const variant *row, const variant_request *request, const oclattn_context *context,
                          const tuning *tuned, text *refusals) {
     if (row->operation != request->operation) {
@@ -107,7 +132,7 @@ static bool row_is_taken(const variant *row, const variant_request *request, con
                problem_fits(row, request, refusals);
     }
     return is_good_unasked(row, request, context, tuned, refusals) && device_fits(row, &context->caps, refusals) &&
-           problem_fits(row, request, refusals);
+           problem_fits(row, request, refusals) && !is_in_quarantine(row, context, refusals);
 }
 
 const variant *variant_next(const variant_request *request, const oclattn_context *context, const tuning *tuned,
@@ -116,6 +141,15 @@ const variant *variant_next(const variant_request *request, const oclattn_contex
         const variant *row = &rows[(*cursor)++];
         if (row_is_taken(row, request, context, tuned, refusals)) {
             return row;
+        }
+    }
+    return NULL;
+}
+
+const char *variant_name(plan_kind operation, size_t index) {
+    for (size_t i = 0; i < ROW_COUNT; ++i) {
+        if (rows[i].operation == operation && index-- == 0) {
+            return rows[i].name;
         }
     }
     return NULL;

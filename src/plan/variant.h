@@ -44,6 +44,9 @@ typedef struct variant_request {
 const variant *variant_next(const variant_request *request, const oclattn_context *context, const tuning *tuned,
                             size_t *cursor, text *refusals);
 
+/* The names of an operation's rows, by preference; NULL at the end. */
+const char *variant_name(plan_kind operation, size_t index);
+
 /* The sentence for when the walk found nothing: what the refusals say, or which names exist. */
 oclattn_status variant_none(const variant_request *request, const text *refusals, oclattn_error *error);
 
