@@ -116,7 +116,8 @@ static bool is_in_quarantine(const variant *row, const oclattn_context *context,
     if (held) {
         const char *why = reason.length > 0 ? reason.data : "no reason is given";
         text_format(refusals, "%s: in quarantine since a self-test failed: %s\n", row->name, why);
-        log_line(&context->log, OCLATTN_LOG_WARNING, "%s is in quarantine since a self-test failed: %s", row->name, why);
+        log_line(&context->log, OCLATTN_LOG_WARNING, "%s is in quarantine since a self-test failed: %s", row->name,
+                 why);
     }
     text_clear(&reason);
     return held;
