@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class InputClass:
-    """q_heads over kv_heads of q_len queries and kv_len keys; `draw` makes q, k, v from a generator and their shapes."""
+    """q_len queries over kv_len keys; `draw` makes q, k and v from a generator of random numbers and their shapes."""
 
     def __init__(self, name, draw, batch=1, q_heads=4, kv_heads=4, q_len=256, kv_len=256, head_dim=64, causal=False):
         self.name, self.draw, self.causal = name, draw, causal
@@ -135,7 +135,9 @@ class Problem:
         self.arrays = [array.astype(numpy_type).astype(np.float32) for array in case.make(seed)]
         self.exact = exact.attention(*self.arrays, causal=case.causal)
         self.torch = self.errors(torch_attention(self.arrays, kind, case.causal))
-        self.torch_f32 = self.torch if kind == "f32" else self.errors(torch_attention(self.arrays, "f32", case.causal))
+        self.torch_f32 = self.torch
+        if kind != "f32":
+            self.torch_f32 = self.errors(torch_attention(self.arrays, "f32", case.causal))
 
     def errors(self, result):
         return {"max": exact.max_error(result, self.exact), "rms": exact.rms_error(result, self.exact)}
@@ -162,8 +164,8 @@ HEADER = ("%-32s %-4s %-6s %-10s %8s %8s  %9s %9s  %5s %5s  %8s" %
 
 def line(row):
     return "%-32s %-4s %-6s %-10s %8.2e %8.2e  %9.2e %9.2e  %5.2f %5.2f  %8.2f  %s" % (
-        row["class"], row["type"], row["device"], row["variant"].removeprefix("attention_"), row["max"], row["rms"], row["torch_max"], row["torch_rms"],
-        row["max_ratio"], row["rms_ratio"], row["share_of_bound"], "ok" if row["ok"] else "BROKEN")
+        row["class"], row["type"], row["device"], row["variant"].removeprefix("attention_"), row["max"], row["rms"],
+        row["torch_max"], row["torch_rms"], row["max_ratio"], row["rms_ratio"], row["share_of_bound"], "ok" if row["ok"] else "BROKEN")
 
 
 def parse_arguments():

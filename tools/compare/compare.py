@@ -8,9 +8,9 @@ Runtime (MultiHeadAttention, Attention), ggml (flash_attn_ext), and on the same 
 with a softmax between. All get the same numbers and as many threads.
 
 In each round every peer is called in turn: 20 ms of idling, since threads of the one before may still spin; one call
-that is not counted, which brings inputs and code near (unless calls take seconds); and one that is timed. A decoding call finds another copy of the
-cache each time. A peer that has used up --budget seconds on a problem stops after 3 rounds at the earliest. The first
-peer that computes a problem gives the result that the others are held to.
+that is not counted, which brings inputs and code near (left out where calls take seconds); and one that is timed. A
+decoding call finds another copy of the cache each time. A peer that has used up --budget seconds on a problem stops
+after 3 rounds at the earliest. The first peer that is not ours gives the result that the others are held to.
 """
 import argparse
 import datetime
