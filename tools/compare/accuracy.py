@@ -165,7 +165,8 @@ HEADER = ("%-32s %-4s %-6s %-10s %8s %8s  %9s %9s  %5s %5s  %8s" %
 def line(row):
     return "%-32s %-4s %-6s %-10s %8.2e %8.2e  %9.2e %9.2e  %5.2f %5.2f  %8.2f  %s" % (
         row["class"], row["type"], row["device"], row["variant"].removeprefix("attention_"), row["max"], row["rms"],
-        row["torch_max"], row["torch_rms"], row["max_ratio"], row["rms_ratio"], row["share_of_bound"], "ok" if row["ok"] else "BROKEN")
+        row["torch_max"], row["torch_rms"], row["max_ratio"], row["rms_ratio"], row["share_of_bound"],
+        "ok" if row["ok"] else "BROKEN")
 
 
 def parse_arguments():
