@@ -517,6 +517,9 @@ __kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFE
         tile_view tile;
         tile_state state;
         row_view row;
+        row.b = head / p->q_heads;
+        row.h = head % p->q_heads;
+        view_keys(p, &row, kv_lens, kv_starts);
         tile.rows = (int)(min((which + 1) * vectors / tiles * LANES, (long)p->q_len) - first_row);
         tile.groups = (tile.rows + GROUP - 1) / GROUP;
         tile.key_begin = LONG_MAX;
@@ -525,8 +528,8 @@ __kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFE
         tile.whole_end = LONG_MAX;
         PLAIN_LOOP
         for (int r = 0; r < tile.rows; ++r) {
-            view_row(p, head * p->q_len + first_row + r, &row, bias_scale, slopes, q_lens, kv_lens, q_starts,
-                     kv_starts, offsets);
+            row.i = first_row + r;
+            view_row_of_head(p, &row, bias_scale, slopes, q_lens, q_starts, offsets);
             view_tile_row(p, &tile, &row, r);
         }
         tile.k_base = row.k_base;

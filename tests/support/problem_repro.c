@@ -110,6 +110,9 @@ static void say_options(const oclattn_attention_desc *d) {
     if (d->kv_chunk > 0) {
         printf(" --kv-chunk %lld", (long long)d->kv_chunk);
     }
+    if (d->variant) {
+        printf(" --variant %s", d->variant);
+    }
     printf(" --dtype %s --kv-dtype %s", type_name(d->q_type), type_name(d->k_type));
 }
 

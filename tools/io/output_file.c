@@ -93,12 +93,16 @@ bool output_check(const output_file *out, failure *f) {
     return good;
 }
 
-bool output_write_npy(output_file *out, const host_array *array, failure *f) {
-    if (!open_output(out, f)) {
-        output_discard(out);
-        return false;
+static bool open_or_discard(output_file *out, failure *f) {
+    if (open_output(out, f)) {
+        return true;
     }
-    const bool written = npy_write(out->file, array);
+    output_discard(out);
+    return false;
+}
+
+/* errno says why `written` is false. */
+static bool close_written(output_file *out, bool written, failure *f) {
     const int write_error = errno;
     const bool closed = fclose(out->file) == 0;
     out->file = NULL;
@@ -109,6 +113,14 @@ bool output_write_npy(output_file *out, const host_array *array, failure *f) {
         return false;
     }
     return true;
+}
+
+bool output_write_npy(output_file *out, const host_array *array, failure *f) {
+    return open_or_discard(out, f) && close_written(out, npy_write(out->file, array), f);
+}
+
+bool output_write_text(output_file *out, const char *text, failure *f) {
+    return open_or_discard(out, f) && close_written(out, fputs(text, out->file) >= 0, f);
 }
 
 bool output_commit(output_file *out, failure *f) {

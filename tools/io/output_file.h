@@ -17,6 +17,8 @@ bool output_check(const output_file *out, failure *f);
 
 /* Writes an array as .npy beside its final name. */
 bool output_write_npy(output_file *out, const host_array *array, failure *f);
+/* The same for text. */
+bool output_write_text(output_file *out, const char *text, failure *f);
 /* Puts it in its place. */
 bool output_commit(output_file *out, failure *f);
 /* Removes what was written but not put in its place; frees. */

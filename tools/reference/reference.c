@@ -330,11 +330,12 @@ double reference_score_tolerance(int64_t head_dim, double score_max) {
     return unit_roundoff * (8 + 2 * sqrt((double)head_dim)) * (1 + score_max);
 }
 
-/* An error e in every score changes each weight by a factor within exp(+-2e), so o moves by at most 2 e v_max; the
+/* An error e in every score changes each weight by a factor within exp(+-2e), so o would move by 2 e v_max if all errors
+ * conspired. Those of different keys do not: a quarter holds, with four times what 5,000 random problems reach. The
  * weights' sum, the sum of values and the division add their own roundings. */
 double reference_attention_tolerance(oclattn_type type, int64_t kv_len, int64_t head_dim, double v_max,
                                      double score_max, double expected) {
-    const double by_scores = 2 * reference_score_tolerance(head_dim, score_max);
+    const double by_scores = 0.5 * reference_score_tolerance(head_dim, score_max);
     const double by_sums = unit_roundoff * (8 + 2 * sqrt((double)kv_len));
     return v_max * (by_scores + by_sums) + storage_tolerance(type, expected);
 }
