@@ -53,7 +53,11 @@ static bool lacks(text *refusals, const variant *row, const char *what, unsigned
     if (found >= needed) {
         return false;
     }
-    text_format(refusals, "%s: needs %s of %llu, the device has %llu\n", row->name, what, needed, found);
+    if (found == 0) {
+        text_format(refusals, "%s: needs %s of %llu, and the device names none\n", row->name, what, needed);
+    } else {
+        text_format(refusals, "%s: needs %s of %llu, the device has %llu\n", row->name, what, needed, found);
+    }
     return true;
 }
 

@@ -40,6 +40,7 @@
  *   OCLATTN_LAYER_FAIL=NAME:N:CODE    the Nth call of NAME from now on fails with CODE, "NAME:N+:CODE" that one and all
  *                                     after it. NAME "any": every call that creates, enqueues, builds, sets an
  *                                     argument, flushes or waits. Another value starts the count anew.
+ *   OCLATTN_LAYER_CRASH=NAME          every call of NAME ends the process with SIGABRT
  *   OCLATTN_LAYER_BUILD_LOG=TEXT      what clGetProgramBuildInfo gives as the compiler's log
  */
 #ifndef OCLATTN_TESTS_LAYER_H

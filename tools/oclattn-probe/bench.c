@@ -1,0 +1,158 @@
+#include "bench.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+#include "show.h"
+
+typedef struct measure_row {
+    const char *key, *label, *unit;
+} measure_row;
+
+static const measure_row rows[] = {
+    {"fma_f32_gflops", "multiply and add, f32", "GFLOP/s"},
+    {"fma_f16_gflops", "multiply and add, f16", "GFLOP/s"},
+    {"fma_f64_gflops", "multiply and add, f64", "GFLOP/s"},
+    {"global_read_gb_per_s", "memory, reading", "GB/s"},
+    {"global_copy_gb_per_s", "memory, copying (both ways)", "GB/s"},
+    {"local_read_gb_per_s", "local memory, reading", "GB/s"},
+    {"launch_alone_us", "launch and wait", "us"},
+    {"launch_in_row_us", "launch in a row of 200", "us"},
+    {"copy_to_device_gb_per_s", "host to device", "GB/s"},
+    {"copy_to_host_gb_per_s", "device to host", "GB/s"},
+    {"attention_many_rows_reachable_gflops", "attention, many rows: reachable", "GFLOP/s"},
+    {"attention_many_rows_reached_gflops", "attention, many rows: reached", "GFLOP/s"},
+    {"attention_one_row_reachable_gflops", "attention, one row: reachable", "GFLOP/s"},
+    {"attention_one_row_reached_gflops", "attention, one row: reached", "GFLOP/s"},
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof rows[0], LABEL_COLUMNS = 34 };
+
+typedef struct listener {
+    json_t *measures, *unknown;
+    char cannot_open[512], running[64];
+    bool on_terminal;
+} listener;
+
+static void show_progress(const listener *l, const char *text) {
+    if (l->on_terminal) {
+        fprintf(stderr, "\r\033[K%s", text);
+        fflush(stderr);
+    }
+}
+
+static void hear(const char *text, void *user) {
+    listener *l = user;
+    json_t *line = json_loads(text, 0, NULL);
+    const char *measure = json_string_value(json_object_get(line, "measure"));
+    const char *starts = json_string_value(json_object_get(line, "starts"));
+    const char *cannot = json_string_value(json_object_get(line, "cannot_open"));
+    if (measure) {
+        json_object_set(l->measures, measure, json_object_get(line, "value"));
+        if (json_is_null(json_object_get(line, "value"))) {
+            json_object_set(l->unknown, measure, json_object_get(line, "reason"));
+        }
+    } else if (starts) {
+        snprintf(l->running, sizeof l->running, "measuring %s", starts);
+        show_progress(l, l->running);
+    } else if (cannot) {
+        snprintf(l->cannot_open, sizeof l->cannot_open, "%s", cannot);
+    }
+    json_decref(line);
+}
+
+static size_t group_size(const device_caps *caps) {
+    const size_t wanted = 64;
+    size_t group = caps->max_work_group_size < wanted ? caps->max_work_group_size : wanted;
+    if (caps->max_work_item_sizes[0] > 0 && caps->max_work_item_sizes[0] < group) {
+        group = caps->max_work_item_sizes[0];
+    }
+    return group > 0 ? group : 1;
+}
+
+/* Enough work-items to fill every unit several times over. */
+static bench_task task_for(const device_record *device, double budget_s) {
+    const device_caps *caps = &device->caps;
+    const size_t units = caps->compute_units > 0 ? caps->compute_units : 1;
+    const bool is_cpu = (caps->type & CL_DEVICE_TYPE_CPU) != 0;
+    size_t items = units * (is_cpu ? 256 : 2048);
+    items = items > (size_t)1 << 20 ? (size_t)1 << 20 : items;
+    return (bench_task){.platform_index = device->platform_index,
+                        .device_index = device->device_index,
+                        .budget_s = budget_s,
+                        .is_cpu = is_cpu,
+                        .has_fp16 = caps->has_fp16,
+                        .has_fp64 = caps->has_fp64,
+                        .work_group = group_size(caps),
+                        .items = items,
+                        .largest_buffer = caps->max_allocation_bytes};
+}
+
+static void fill_gaps(listener *l, const char *reason) {
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (!json_object_get(l->measures, rows[i].key)) {
+            json_object_set_new(l->measures, rows[i].key, json_null());
+            json_object_set_new(l->unknown, rows[i].key, json_string(reason));
+        }
+    }
+}
+
+static void show_share(const json_t *measures, const char *kind) {
+    char reachable[64], reached[64];
+    snprintf(reachable, sizeof reachable, "attention_%s_reachable_gflops", kind);
+    snprintf(reached, sizeof reached, "attention_%s_reached_gflops", kind);
+    const double most = json_real_value(json_object_get(measures, reachable));
+    const double found = json_real_value(json_object_get(measures, reached));
+    if (most > 0 && found > 0) {
+        printf("%.0f %% of what the device could reach with %s\n", 100 * found / most,
+               strcmp(kind, "one_row") == 0 ? "one row" : "many rows");
+    }
+}
+
+static void show_measures(const machine *m, const listener *l) {
+    const device_record *device = &m->list.items[m->chosen];
+    printf("device %d:%d, %s\n", device->platform_index, device->device_index, device->caps.name);
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const json_t *value = json_object_get(l->measures, rows[i].key);
+        if (json_is_real(value)) {
+            show_wrapped(rows[i].label, LABEL_COLUMNS, "%.4g %s", json_real_value(value), rows[i].unit);
+        } else {
+            show_wrapped(rows[i].label, LABEL_COLUMNS, "not known: %s",
+                         json_string_value(json_object_get(l->unknown, rows[i].key)));
+        }
+    }
+    show_share(l->measures, "many_rows");
+    show_share(l->measures, "one_row");
+}
+
+exit_code bench_run(const machine *m, json_t *document, double budget_s, bool quiet, failure *f) {
+    const device_record *device = &m->list.items[m->chosen];
+    bench_task task = task_for(device, budget_s);
+    listener l = {.measures = json_object(), .unknown = json_object(), .on_terminal = isatty(STDERR_FILENO) == 1};
+    child_result child;
+    const bool ended = child_run(bench_measure, &task, 5 * budget_s + 300, hear, &l, &child);
+    show_progress(&l, "");
+    json_object_set(document, "bench",
+                    json_pack("{s:o, s:f, s:O, s:O}", "device",
+                              json_sprintf("%d:%d", device->platform_index, device->device_index), "budget_seconds",
+                              budget_s, "measures", l.measures, "unknown", l.unknown));
+    fill_gaps(&l, ended ? "it was not measured" : "the driver broke down");
+    bool good = true;
+    if (l.cannot_open[0] != '\0') {
+        good = fail_with(f, EXIT_RUNTIME, "device %d:%d cannot be measured: %s", task.platform_index,
+                         task.device_index, l.cannot_open);
+    } else if (!ended) {
+        good = fail_with(f, EXIT_RUNTIME, "the driver %s while %s%s%s", child.trouble,
+                         l.running[0] != '\0' ? l.running : "starting", child.said[0] != '\0' ? ", saying " : "",
+                         child.said);
+    }
+    if (!quiet) {
+        show_measures(m, &l);
+    }
+    child_clear(&child);
+    json_decref(l.measures);
+    json_decref(l.unknown);
+    return good ? EXIT_DONE : f->code;
+}

@@ -1,0 +1,53 @@
+/* The one table of what is known about platforms and devices. Asking drivers, the screen, --raw, --json, --prop and
+ * captures all walk it; a value is JSON everywhere, null where it is not known. */
+#ifndef OCLATTN_PROBE_PROPERTIES_H
+#define OCLATTN_PROBE_PROPERTIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+#include <oclattn/oclattn.h>
+
+typedef enum property_kind {
+    PROPERTY_TEXT,
+    PROPERTY_NUMBER, /* of `bytes` bytes, believed from `least` to `most` */
+    PROPERTY_FLAG,
+    PROPERTY_IS_ONE, /* a number whose value 1 means true */
+    PROPERTY_NUMBERS, /* size_t, any number of them */
+    PROPERTY_TYPE,    /* cl_device_type, as words */
+    PROPERTY_BITS,    /* a bit field, as words */
+    PROPERTY_WORD,    /* true where the extensions hold one of `words` */
+    PROPERTY_MATRIX,  /* the extensions that speak of matrix units */
+    PROPERTY_SUBGROUPS /* true where the library would use them */
+} property_kind;
+
+typedef enum property_unit { UNIT_NONE, UNIT_BYTES, UNIT_MHZ, UNIT_BITS, UNIT_NS } property_unit;
+
+typedef struct property {
+    const char *key;   /* in --json and --raw; it names the unit */
+    const char *label; /* on the screen */
+    property_kind kind;
+    property_unit unit;
+    cl_uint param;
+    size_t bytes;
+    unsigned long long least, most; /* of a number; most 0: no bound */
+    const char *const *words;       /* of PROPERTY_BITS, lowest bit first, and PROPERTY_WORD; NULL ends them */
+    bool may_be_empty;              /* a text */
+} property;
+
+extern const property platform_properties[];
+extern const size_t platform_property_count;
+extern const property device_properties[];
+extern const size_t device_property_count;
+
+/* NULL: no device property has that key. */
+const property *device_property_find(const char *key);
+
+/* A value as people read it: "16 GiB (17179869184 bytes)", "yes", "4096 x 4096 x 4096", "not known". */
+void property_text(const property *p, const json_t *value, char *text, size_t size);
+
+/* A value as scripts read it, on one line: "17179869184", "true", "4096 4096 4096", "null". */
+void property_raw(const json_t *value, char *text, size_t size);
+
+#endif
