@@ -55,6 +55,7 @@
 #endif
 
 #define GROUP (GROUP_VECTORS * LANES)
+#define TOTAL_KEYS (RECENT_BLOCKS * KEY_BLOCK)
 #define TILE (GROUPS * GROUP)
 /* The rows of a tile. Rows past `rows` are padding: zeros that nobody stores. */
 typedef struct tile_view {
@@ -353,7 +354,7 @@ static void add_block(const attention_params *p, const tile_view *tile, int coun
     PLAIN_LOOP
     for (int g = 0; g < tile->groups; ++g) {
         PLAIN_LOOP
-        for (int r = 0; r < GROUP; r += OUT_ROWS) {
+        for (int r = 0; r < min(GROUP, tile->rows - g * GROUP); r += OUT_ROWS) {
             const int row = g * GROUP + r;
             PLAIN_LOOP
             for (int c = 0; c < p->v_dim; c += OUT_VECTORS * LANES) {
@@ -540,16 +541,20 @@ __kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFE
         pad_tile(&tile);
         load_queries(p, &tile, q, &state);
         clear_state(&tile, &state);
-        int recent = 0;
+        /* Blocks begin at multiples of KEY_BLOCK, and totals are taken at multiples of TOTAL_KEYS, whichever keys the tile
+         * sees: so a row's bits do not depend on which other rows share its tile. */
+        long summed = tile.key_begin / TOTAL_KEYS;
         PLAIN_LOOP
-        for (long first = tile.key_begin; first < tile.key_end; first += KEY_BLOCK) {
+        for (long first = tile.key_begin / KEY_BLOCK * KEY_BLOCK; first < tile.key_end; first += KEY_BLOCK) {
             const int count = (int)min((long)KEY_BLOCK, tile.key_end - first);
-            if (!(p->features & USES_MASK) || mask_shows_block(p, &tile, mask, first, count)) {
-                attend_block(p, &tile, k, v, mask, bias, first, count, &state);
-                if (++recent % RECENT_BLOCKS == 0) {
-                    add_to_total(p, &tile, &state);
-                }
+            if ((p->features & USES_MASK) && !mask_shows_block(p, &tile, mask, first, count)) {
+                continue;
             }
+            if (first / TOTAL_KEYS != summed) {
+                add_to_total(p, &tile, &state);
+                summed = first / TOTAL_KEYS;
+            }
+            attend_block(p, &tile, k, v, mask, bias, first, count, &state);
         }
         add_to_total(p, &tile, &state);
         finish_tile(p, &tile, o, lse, sink, &state);

@@ -30,7 +30,6 @@ static oclattn_status choose_variant(attention_plan *self, oclattn_error *error)
     const variant_request request = {.operation = PLAN_ATTENTION,
                                      .wanted = desc->variant,
                                      .width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim,
-                                     .rows = desc->q_len,
                                      .chunked = self->kv_chunk > 0};
     size_t cursor = 0;
     self->chosen = variant_next(&request, self->base.context, self->tuned, &cursor, &self->refusals);
@@ -41,10 +40,12 @@ static oclattn_status choose_variant(attention_plan *self, oclattn_error *error)
     return OCLATTN_OK;
 }
 
-/* The chunk's size follows from the lengths of the plan, never from the batch. */
+/* The chunk's size follows from q_len, never from the batch; q_len of packed queries is that of the longest one there, so
+ * they are not split unasked. */
 static void settle_chunks(attention_plan *self) {
     const oclattn_attention_desc *desc = &self->problem.desc;
-    const int64_t by_table = desc->q_len <= FEW_ROWS ? self->tuned->few_rows_chunk : 0;
+    const bool packed = (desc->score.flags & OCLATTN_Q_STARTS) != 0;
+    const int64_t by_table = desc->q_len <= FEW_ROWS && !packed ? self->tuned->few_rows_chunk : 0;
     const int64_t chunk = desc->kv_chunk > 0 ? desc->kv_chunk : by_table;
     self->kv_chunk = chunk < desc->kv_len ? chunk : 0;
 }

@@ -20,7 +20,6 @@ static const variant rows[] = {
      .what = "online softmax, a tile of query rows a work-item, wide vectors",
      .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
      .max_width = 256,
-     .min_rows = 4,
      .no_chunks = true,
      .good_on = CL_DEVICE_TYPE_CPU},
     {.id = VARIANT_ATTENTION_PORTABLE,
@@ -92,11 +91,6 @@ static bool is_good_unasked(const variant *row, const variant_request *request, 
     }
     if (row->good_on != 0 && (row->good_on & context->caps.type) == 0) {
         text_format(refusals, "%s: made for another type of device\n", row->name);
-        return false;
-    }
-    if (request->rows < row->min_rows) {
-        text_format(refusals, "%s: pays off from %lld query rows on, and there are %lld\n", row->name,
-                    (long long)row->min_rows, (long long)request->rows);
         return false;
     }
     return true;

@@ -24,7 +24,6 @@ typedef struct variant {
     cl_ulong min_local_bytes;
     size_t min_parameter_bytes;
     int64_t max_width;      /* of a row of K or V */
-    int64_t min_rows;       /* q_len from which it is good; by name it takes fewer */
     bool no_chunks;         /* cannot split keys */
     cl_device_type good_on; /* taken unasked only on such devices */
     bool only_if_preferred; /* taken unasked only where the tuning table says that it is good */
@@ -35,7 +34,6 @@ typedef struct variant_request {
     plan_kind operation;
     const char *wanted; /* a variant's name; NULL: the best that fits */
     int64_t width;      /* the larger of head_dim and v_dim */
-    int64_t rows;       /* q_len */
     bool chunked;
 } variant_request;
 
