@@ -1,8 +1,7 @@
 // The public header alone, as C++.
 #include <oclattn/oclattn.h>
 
-int main()
-{
+int main() {
     oclattn_context_options options;
     oclattn_context_options_init(&options);
     oclattn_error error{};

@@ -4,8 +4,7 @@
 
 #include <oclattn/oclattn.h>
 
-static int print_devices(oclattn_device_info *infos, size_t capacity)
-{
+static int print_devices(oclattn_device_info *infos, size_t capacity) {
     oclattn_error error;
     size_t count = 0;
     if (oclattn_devices_list(infos, capacity, &count, &error) != OCLATTN_OK) {
@@ -21,8 +20,7 @@ static int print_devices(oclattn_device_info *infos, size_t capacity)
     return 0;
 }
 
-int main(void)
-{
+int main(void) {
     enum { CAPACITY = 64 };
     oclattn_device_info *const infos = calloc(CAPACITY, sizeof *infos);
     if (infos == NULL) {

@@ -3,8 +3,7 @@
 
 #include <oclattn/oclattn.h>
 
-int main(void)
-{
+int main(void) {
     size_t count = 0;
     oclattn_error error = {0};
     if (oclattn_devices_list(NULL, 0, &count, &error) != OCLATTN_OK) {

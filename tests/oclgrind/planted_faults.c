@@ -16,8 +16,7 @@ static const char *const source =
     "kernel void read(global const int *in, global int *out) { size_t i = get_local_id(0); out[i] = in[i + 1]; }\n"
     "kernel void write(global const int *in, global int *out) { size_t i = get_local_id(0); out[i + 1] = in[i]; }\n";
 
-static cl_int run_kernel(cl_context context, cl_device_id device, const char *name)
-{
+static cl_int run_kernel(cl_context context, cl_device_id device, const char *name) {
     int values[ITEMS] = {0};
     cl_int code = CL_SUCCESS;
     const cl_program program = clCreateProgramWithSource(context, 1, (const char **)&source, NULL, &code);
@@ -42,8 +41,7 @@ static cl_int run_kernel(cl_context context, cl_device_id device, const char *na
     return code;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc != 2 || strstr("clean race read write", argv[1]) == NULL) {
         fprintf(stderr, "usage: planted_faults clean|race|read|write\n");
         return 2;

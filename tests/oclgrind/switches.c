@@ -22,8 +22,7 @@ typedef struct attention_call {
     oclattn_attention_host_args args;
 } attention_call;
 
-static void fill_inputs(void)
-{
+static void fill_inputs(void) {
     uint32_t state = 12345;
     for (size_t i = 0; i < ELEMENTS; i++) {
         state = state * 1664525u + 1013904223u;
@@ -35,13 +34,11 @@ static void fill_inputs(void)
     }
 }
 
-static const void *noise(oclattn_type type)
-{
+static const void *noise(oclattn_type type) {
     return type == OCLATTN_F32 ? (const void *)noise_f32 : type == OCLATTN_F16 ? noise_f16 : noise_bf16;
 }
 
-static void set_types(attention_call *call, oclattn_type q, oclattn_type kv, oclattn_type o)
-{
+static void set_types(attention_call *call, oclattn_type q, oclattn_type kv, oclattn_type o) {
     call->desc.q_type = q;
     call->desc.k_type = call->desc.v_type = kv;
     call->desc.o_type = o;
@@ -49,8 +46,7 @@ static void set_types(attention_call *call, oclattn_type q, oclattn_type kv, ocl
     call->args.k = call->args.v = noise(kv);
 }
 
-static void attention_call_init(attention_call *call)
-{
+static void attention_call_init(attention_call *call) {
     oclattn_attention_desc_init(&call->desc);
     oclattn_attention_host_args_init(&call->args);
     oclattn_attention_desc *const desc = &call->desc;
@@ -72,35 +68,30 @@ static void f16(attention_call *call) { set_types(call, OCLATTN_F16, OCLATTN_F16
 static void bf16(attention_call *call) { set_types(call, OCLATTN_BF16, OCLATTN_BF16, OCLATTN_BF16); }
 static void f32_over_f16(attention_call *call) { set_types(call, OCLATTN_F32, OCLATTN_F16, OCLATTN_F32); }
 
-static void own_scale(attention_call *call)
-{
+static void own_scale(attention_call *call) {
     call->desc.score.flags &= ~OCLATTN_DEFAULT_SCALE;
     call->desc.score.scale = -0.5f;
 }
 
 static void softcap(attention_call *call) { call->desc.score.softcap = 2.0f; }
 
-static void mask_full(attention_call *call)
-{
+static void mask_full(attention_call *call) {
     call->desc.score.flags |= OCLATTN_MASK;
     call->args.score.mask = mask;
 }
 
-static void mask_broadcast(attention_call *call)
-{
+static void mask_broadcast(attention_call *call) {
     mask_full(call);
     const int64_t strides[4] = {KV_LEN, 0, 0, 1};
     memcpy(call->desc.score.mask_strides, strides, sizeof strides);
 }
 
-static void mask_short(attention_call *call)
-{
+static void mask_short(attention_call *call) {
     mask_full(call);
     call->desc.score.mask_kv_len = KV_LEN - 3;
 }
 
-static void add_bias(attention_call *call, oclattn_type type)
-{
+static void add_bias(attention_call *call, oclattn_type type) {
     call->desc.score.flags |= OCLATTN_BIAS;
     call->desc.score.bias_type = type;
     call->args.score.bias = noise(type);
@@ -110,21 +101,18 @@ static void bias_f32(attention_call *call) { add_bias(call, OCLATTN_F32); }
 static void bias_f16(attention_call *call) { add_bias(call, OCLATTN_F16); }
 static void bias_bf16(attention_call *call) { add_bias(call, OCLATTN_BF16); }
 
-static void bias_scale(attention_call *call)
-{
+static void bias_scale(attention_call *call) {
     bias_f32(call);
     call->desc.score.flags |= OCLATTN_BIAS_SCALE;
     call->args.score.bias_scale = noise_f32;
 }
 
-static void bias_short(attention_call *call)
-{
+static void bias_short(attention_call *call) {
     bias_f32(call);
     call->desc.score.bias_kv_len = KV_LEN - 3;
 }
 
-static void causal(attention_call *call, oclattn_alignment align)
-{
+static void causal(attention_call *call, oclattn_alignment align) {
     call->desc.score.flags |= OCLATTN_CAUSAL;
     call->desc.score.align = align;
     call->args.score.offsets = align == OCLATTN_ALIGN_OFFSET ? offsets : NULL;
@@ -134,40 +122,34 @@ static void causal_top_left(attention_call *call) { causal(call, OCLATTN_ALIGN_T
 static void causal_bottom_right(attention_call *call) { causal(call, OCLATTN_ALIGN_BOTTOM_RIGHT); }
 static void causal_offset(attention_call *call) { causal(call, OCLATTN_ALIGN_OFFSET); }
 
-static void window(attention_call *call)
-{
+static void window(attention_call *call) {
     call->desc.score.window_left = 3;
     call->desc.score.window_right = 2;
     call->desc.score.align = OCLATTN_ALIGN_BOTTOM_RIGHT;
 }
 
-static void alibi(attention_call *call)
-{
+static void alibi(attention_call *call) {
     call->desc.score.flags |= OCLATTN_ALIBI;
     call->desc.score.align = OCLATTN_ALIGN_BOTTOM_RIGHT;
     call->args.score.alibi_slopes = noise_f32;
 }
 
-static void sinks(attention_call *call)
-{
+static void sinks(attention_call *call) {
     call->desc.score.flags |= OCLATTN_SINKS;
     call->args.score.sinks = noise_f32;
 }
 
-static void q_lens(attention_call *call)
-{
+static void q_lens(attention_call *call) {
     call->desc.score.flags |= OCLATTN_Q_LENS;
     call->args.score.q_lens = lengths_q;
 }
 
-static void kv_lens(attention_call *call)
-{
+static void kv_lens(attention_call *call) {
     call->desc.score.flags |= OCLATTN_KV_LENS;
     call->args.score.kv_lens = lengths_kv;
 }
 
-static void starts(attention_call *call)
-{
+static void starts(attention_call *call) {
     call->desc.score.flags |= OCLATTN_Q_STARTS | OCLATTN_KV_STARTS;
     call->desc.score.q_rows = starts_q[BATCH];
     call->desc.score.kv_rows = starts_kv[BATCH];
@@ -175,14 +157,12 @@ static void starts(attention_call *call)
     call->args.score.kv_starts = starts_kv;
 }
 
-static void want_lse(attention_call *call)
-{
+static void want_lse(attention_call *call) {
     call->desc.want_lse = 1;
     call->args.lse = lse;
 }
 
-static void want_scores(attention_call *call, oclattn_scores_kind kind)
-{
+static void want_scores(attention_call *call, oclattn_scores_kind kind) {
     call->desc.scores_kind = kind;
     call->args.scores = scores;
 }
@@ -194,8 +174,7 @@ static void probabilities(attention_call *call) { want_scores(call, OCLATTN_PROB
 static void chunks(attention_call *call) { call->desc.kv_chunk = 8; }
 static void no_keys(attention_call *call) { call->desc.kv_len = 0; }
 
-static void bshd(attention_call *call)
-{
+static void bshd(attention_call *call) {
     const int64_t q[3] = {Q_LEN * Q_HEADS * HEAD_DIM, HEAD_DIM, Q_HEADS * HEAD_DIM};
     const int64_t k[3] = {KV_LEN * KV_HEADS * HEAD_DIM, HEAD_DIM, KV_HEADS * HEAD_DIM};
     const int64_t v[3] = {KV_LEN * KV_HEADS * V_DIM, V_DIM, KV_HEADS * V_DIM};
@@ -206,13 +185,11 @@ static void bshd(attention_call *call)
     memcpy(call->desc.o_strides, o, sizeof o);
 }
 
-static void one_by_one(attention_call *call)
-{
+static void one_by_one(attention_call *call) {
     call->desc.q_len = call->desc.kv_len = call->desc.head_dim = call->desc.v_dim = 1;
 }
 
-static void wide(attention_call *call)
-{
+static void wide(attention_call *call) {
     call->desc.batch = 1;
     call->desc.q_heads = call->desc.kv_heads = 1;
     call->desc.q_len = 3;
@@ -220,16 +197,14 @@ static void wide(attention_call *call)
     call->desc.v_dim = 136;
 }
 
-static void many_tiles(attention_call *call)
-{
+static void many_tiles(attention_call *call) {
     call->desc.batch = 1;
     call->desc.q_heads = call->desc.kv_heads = 1;
     call->desc.q_len = 70;
     call->desc.kv_len = 131;
 }
 
-static void all_at_once(attention_call *call)
-{
+static void all_at_once(attention_call *call) {
     f32_over_f16(call);
     own_scale(call);
     softcap(call);
@@ -242,6 +217,10 @@ static void all_at_once(attention_call *call)
     q_lens(call);
     kv_lens(call);
     want_lse(call);
+}
+
+static void all_in_chunks(attention_call *call) {
+    all_at_once(call);
     chunks(call);
 }
 
@@ -261,15 +240,30 @@ static const attention_case attention_cases[] = {
     CASE(scores_scaled), CASE(scores_capped), CASE(scores_biased), CASE(probabilities),
     CASE(chunks),        CASE(no_keys),       CASE(bshd),          CASE(one_by_one),
     CASE(wide),          CASE(many_tiles),    CASE(all_at_once),
+    CASE(all_in_chunks),
 };
 enum { ATTENTION_CASES = sizeof attention_cases / sizeof attention_cases[0] };
 
-static oclattn_status run_attention(oclattn_context *context, const attention_case *chosen, oclattn_error *error)
-{
+/* Variants are run one by one. All but the portable ones may decline, and say why. */
+static oclattn_status unless_declined(oclattn_status status, const char *variant, const oclattn_error *error) {
+    const int may_decline = strstr(variant, "portable") == NULL;
+    printf("%s: %s\n", variant, status == OCLATTN_OK ? "ran" : error->message);
+    return status == OCLATTN_UNSUPPORTED && may_decline ? OCLATTN_OK : status;
+}
+
+static oclattn_status run_attention(oclattn_context *context, const attention_case *chosen, const char *variant,
+                                    oclattn_error *error) {
     attention_call call;
     attention_call_init(&call);
     chosen->apply(&call);
-    return oclattn_attention_host(context, &call.desc, &call.args, error);
+    call.desc.variant = variant;
+    return unless_declined(oclattn_attention_host(context, &call.desc, &call.args, error), variant, error);
+}
+
+static oclattn_status run_attention_variants(oclattn_context *context, const attention_case *chosen,
+                                             oclattn_error *error) {
+    const oclattn_status status = run_attention(context, chosen, "attention_portable", error);
+    return status == OCLATTN_OK ? run_attention(context, chosen, "attention_tiled_cpu", error) : status;
 }
 
 /* ---- F(H): projections, split and merge ------------------------------------------------------------------------- */
@@ -292,8 +286,8 @@ static const mha_case mha_cases[] = {
 };
 enum { MHA_CASES = sizeof mha_cases / sizeof mha_cases[0] };
 
-static oclattn_status run_mha(oclattn_context *context, const mha_case *chosen, oclattn_error *error)
-{
+static oclattn_status run_mha(oclattn_context *context, const mha_case *chosen, const char *projection_variant,
+                              oclattn_error *error) {
     const int cross = (chosen->flags & OCLATTN_MHA_CROSS) != 0;
     oclattn_mha_desc desc;
     oclattn_mha_desc_init(&desc);
@@ -306,7 +300,7 @@ static oclattn_status run_mha(oclattn_context *context, const mha_case *chosen, 
     desc.d_model = Q_HEADS * HEAD_DIM;
     desc.n_heads = Q_HEADS;
     desc.n_kv_heads = KV_HEADS;
-    desc.projection_variant = "projection_portable";
+    desc.projection_variant = projection_variant;
     oclattn_mha_host_args args;
     oclattn_mha_host_args_init(&args);
     const void *const data = noise(chosen->type);
@@ -317,13 +311,17 @@ static oclattn_status run_mha(oclattn_context *context, const mha_case *chosen, 
     args.b_v = (chosen->flags & OCLATTN_MHA_B_V) != 0 ? data : NULL;
     args.b_head = (chosen->flags & OCLATTN_MHA_B_HEAD) != 0 ? data : NULL;
     args.y = output;
-    return oclattn_mha_host(context, &desc, &args, error);
+    return unless_declined(oclattn_mha_host(context, &desc, &args, error), projection_variant, error);
+}
+
+static oclattn_status run_mha_variants(oclattn_context *context, const mha_case *chosen, oclattn_error *error) {
+    const oclattn_status status = run_mha(context, chosen, "projection_portable", error);
+    return status == OCLATTN_OK ? run_mha(context, chosen, "projection_tiled_cpu", error) : status;
 }
 
 /* ---- merge_states ----------------------------------------------------------------------------------------------- */
 
-static oclattn_status run_merge_states(oclattn_context *context, oclattn_error *error)
-{
+static oclattn_status run_merge_states(oclattn_context *context, oclattn_error *error) {
     oclattn_merge_states_desc desc;
     oclattn_merge_states_desc_init(&desc);
     desc.rows = 11;
@@ -359,8 +357,7 @@ static oclattn_status run_merge_states(oclattn_context *context, oclattn_error *
 
 /* ---- command line ----------------------------------------------------------------------------------------------- */
 
-static void list_cases(void)
-{
+static void list_cases(void) {
     for (int i = 0; i < ATTENTION_CASES; i++) {
         puts(attention_cases[i].name);
     }
@@ -370,16 +367,15 @@ static void list_cases(void)
     puts("merge_states");
 }
 
-static oclattn_status run_named(oclattn_context *context, const char *name, oclattn_error *error)
-{
+static oclattn_status run_named(oclattn_context *context, const char *name, oclattn_error *error) {
     for (int i = 0; i < ATTENTION_CASES; i++) {
         if (strcmp(name, attention_cases[i].name) == 0) {
-            return run_attention(context, &attention_cases[i], error);
+            return run_attention_variants(context, &attention_cases[i], error);
         }
     }
     for (int i = 0; i < MHA_CASES; i++) {
         if (strcmp(name, mha_cases[i].name) == 0) {
-            return run_mha(context, &mha_cases[i], error);
+            return run_mha_variants(context, &mha_cases[i], error);
         }
     }
     if (strcmp(name, "merge_states") == 0) {
@@ -389,8 +385,7 @@ static oclattn_status run_named(oclattn_context *context, const char *name, ocla
     return OCLATTN_INVALID_ARGUMENT;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     if (argc != 2) {
         fprintf(stderr, "usage: switches list | NAME\n");
         return 2;
