@@ -1,10 +1,9 @@
 #include "bench.h"
 
-#include <math.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "child.h"
+#include "properties.h"
 #include "show.h"
 
 typedef struct measure_row {
@@ -31,7 +30,7 @@ static const measure_row rows[] = {
 enum { ROW_COUNT = sizeof rows / sizeof rows[0], LABEL_COLUMNS = 34 };
 
 typedef struct listener {
-    json_t *measures, *unknown;
+    json_t *measures, *unknown, *shapes; /* of the attention problems: B, Hq, Hkv, Sq, Skv, D, Dv */
     char cannot_open[512], running[64];
     bool on_terminal;
 } listener;
@@ -49,7 +48,10 @@ static void hear(const char *text, void *user) {
     const char *measure = json_string_value(json_object_get(line, "measure"));
     const char *starts = json_string_value(json_object_get(line, "starts"));
     const char *cannot = json_string_value(json_object_get(line, "cannot_open"));
-    if (measure) {
+    const char *problem = json_string_value(json_object_get(line, "problem"));
+    if (problem) {
+        json_object_set(l->shapes, problem, json_object_get(line, "shape"));
+    } else if (measure) {
         json_object_set(l->measures, measure, json_object_get(line, "value"));
         if (json_is_null(json_object_get(line, "value"))) {
             json_object_set(l->unknown, measure, json_object_get(line, "reason"));
@@ -99,15 +101,17 @@ static void fill_gaps(listener *l, const char *reason) {
     }
 }
 
-static void show_share(const json_t *measures, const char *kind) {
-    char reachable[64], reached[64];
+static void show_share(const listener *l, const char *kind) {
+    char reachable[64], reached[64], shape[128];
+    const json_t *measures = l->measures;
     snprintf(reachable, sizeof reachable, "attention_%s_reachable_gflops", kind);
     snprintf(reached, sizeof reached, "attention_%s_reached_gflops", kind);
     const double most = json_real_value(json_object_get(measures, reachable));
     const double found = json_real_value(json_object_get(measures, reached));
     if (most > 0 && found > 0) {
-        printf("%.0f %% of what the device could reach with %s\n", 100 * found / most,
-               strcmp(kind, "one_row") == 0 ? "one row" : "many rows");
+        property_raw(json_object_get(l->shapes, kind), shape, sizeof shape);
+        printf("attention with B Hq Hkv Sq Skv D Dv = %s: %.0f %% of what is reachable\n", shape,
+               100 * found / most);
     }
 }
 
@@ -123,21 +127,24 @@ static void show_measures(const machine *m, const listener *l) {
                          json_string_value(json_object_get(l->unknown, rows[i].key)));
         }
     }
-    show_share(l->measures, "many_rows");
-    show_share(l->measures, "one_row");
+    show_share(l, "many_rows");
+    show_share(l, "one_row");
 }
 
 exit_code bench_run(const machine *m, json_t *document, double budget_s, bool quiet, failure *f) {
     const device_record *device = &m->list.items[m->chosen];
     bench_task task = task_for(device, budget_s);
-    listener l = {.measures = json_object(), .unknown = json_object(), .on_terminal = isatty(STDERR_FILENO) == 1};
+    listener l = {.measures = json_object(),
+                  .unknown = json_object(),
+                  .shapes = json_object(),
+                  .on_terminal = isatty(STDERR_FILENO) == 1};
     child_result child;
     const bool ended = child_run(bench_measure, &task, 5 * budget_s + 300, hear, &l, &child);
     show_progress(&l, "");
-    json_object_set(document, "bench",
-                    json_pack("{s:o, s:f, s:O, s:O}", "device",
+    json_object_set_new(document, "bench",
+                    json_pack("{s:o, s:f, s:O, s:O, s:O}", "device",
                               json_sprintf("%d:%d", device->platform_index, device->device_index), "budget_seconds",
-                              budget_s, "measures", l.measures, "unknown", l.unknown));
+                              budget_s, "measures", l.measures, "unknown", l.unknown, "attention_shapes", l.shapes));
     fill_gaps(&l, ended ? "it was not measured" : "the driver broke down");
     bool good = true;
     if (l.cannot_open[0] != '\0') {
@@ -154,5 +161,6 @@ exit_code bench_run(const machine *m, json_t *document, double budget_s, bool qu
     child_clear(&child);
     json_decref(l.measures);
     json_decref(l.unknown);
+    json_decref(l.shapes);
     return good ? EXIT_DONE : f->code;
 }

@@ -1,9 +1,9 @@
-/* Kernels that measure a device; options give NUMBER (float, half, double) and STRIDED (0 on CPUs, where a work-item
+/* Kernels that measure a device; options give NUMBER (float, half, double), WIDTH (4, 8, 16) and STRIDED (0 on CPUs, where a work-item
  * reads a block of its own, 1 elsewhere, where neighbours read side by side). */
 #ifndef OCLATTN_PROBE_BENCH_KERNELS_H
 #define OCLATTN_PROBE_BENCH_KERNELS_H
 
-/* 8 chains of 8 numbers, so that the latency of one does not hide the rate; 4 steps a round. */
+/* 8 chains of WIDTH numbers, so that the latency of one does not hide the rate; 4 steps a round. */
 static const char rate_source[] =
     "#ifdef USE_HALF\n"
     "#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n"
@@ -13,7 +13,11 @@ static const char rate_source[] =
     "#endif\n"
     "#define JOIN_(a, b) a##b\n"
     "#define JOIN(a, b) JOIN_(a, b)\n"
-    "#define VECTOR JOIN(NUMBER, 8)\n"
+    "#define VECTOR JOIN(NUMBER, WIDTH)\n"
+    "#define SUM4(v) (v.s0 + v.s1 + v.s2 + v.s3)\n"
+    "#define SUM8(v) SUM4((v.lo + v.hi))\n"
+    "#define SUM16(v) SUM8((v.lo + v.hi))\n"
+    "#define SUM JOIN(SUM, WIDTH)\n"
     "#define STEP(x) x = mad(x, a, b);\n"
     "#define STEPS STEP(x0) STEP(x1) STEP(x2) STEP(x3) STEP(x4) STEP(x5) STEP(x6) STEP(x7)\n"
     "__kernel void rate(__global float *out, int rounds, float factor, float term) {\n"
@@ -24,9 +28,9 @@ static const char rate_source[] =
     "        STEPS STEPS STEPS STEPS\n"
     "    }\n"
     "    const VECTOR s = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7;\n"
-    "    out[get_global_id(0)] = (float)(s.s0 + s.s1 + s.s2 + s.s3 + s.s4 + s.s5 + s.s6 + s.s7);\n"
+    "    out[get_global_id(0)] = (float)SUM(s);\n"
     "}\n";
-enum { RATE_OPERATIONS = 4 * 8 * 8 * 2 }; /* of one work-item and round */
+enum { RATE_OPERATIONS = 4 * 8 * 2 }; /* of one work-item, round and vector component */
 
 static const char memory_source[] =
     "#if STRIDED\n"

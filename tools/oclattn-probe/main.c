@@ -10,6 +10,7 @@
 #include "selftest.h"
 #include "show.h"
 #include "survey.h"
+#include "vendors.h"
 
 typedef struct probe_options {
     bool list, all, raw, json, selftest, bench, explain, help, version;
@@ -57,9 +58,9 @@ static void option_groups(probe_options *o, option_group groups[GROUP_COUNT]) {
 static const char help_start[] =
     "Usage: oclattn-probe [options]\n"
     "\n"
-    "Tells what this machine's OpenCL is worth for attention: its platforms and devices, which device the\n"
-    "library would choose and why, and which kernels it would run there. Drivers are asked in processes of\n"
-    "their own, so that a broken one costs only its own answer.\n";
+    "Tells what this machine's OpenCL is worth for attention: its platforms and devices, which device\n"
+    "the library would choose and why, and which kernels it would run there. Drivers are asked in\n"
+    "processes of their own, so that a broken one costs only its own answer.\n";
 
 static const char help_end[] =
     "\nTry\n"
@@ -107,8 +108,8 @@ static bool parse_wishes(const probe_options *o, wishes *w, failure *f) {
 static bool check_options(const probe_options *o, failure *f) {
     const int shown = o->list + o->all + o->raw + (o->prop != NULL) + o->explain + o->selftest + o->bench;
     if (shown > 1) {
-        return fail_with(f, EXIT_BAD_INPUT, "only one of --list, --all, --raw, --prop, --explain, --selftest and --bench "
-                         "at a time (each but --raw and --prop goes with --json)");
+        return fail_with(f, EXIT_BAD_INPUT, "only one of --list, --all, --raw, --prop, --explain, --selftest and "
+                         "--bench at a time (each but --raw and --prop goes with --json)");
     }
     if (o->json && (o->raw || o->prop)) {
         return fail_with(f, EXIT_BAD_INPUT, "--json does not go with --raw or --prop");
@@ -217,6 +218,7 @@ static exit_code probe(const probe_options *o, const wishes *w, failure *f) {
     if (o->save && !survey_save(document, o->save, f)) {
         code = f->code;
     }
+    vendors_restore();
     free(cache_dir);
     json_decref(document);
     return code;

@@ -140,8 +140,8 @@ static void take_result(test_record *t, json_t *entry) {
                  json_string_value(json_object_get(entry, "what")), reason ? reason : "no reason");
     }
     json_object_set_new(entry, "variant", json_string(t->what->name));
-    json_object_set_new(entry, "repeat",
-                        failed ? repeat_command(t, json_integer_value(json_object_get(entry, "problem"))) : json_null());
+    json_t *repeat = failed ? repeat_command(t, json_integer_value(json_object_get(entry, "problem"))) : json_null();
+    json_object_set_new(entry, "repeat", repeat);
     show_result(t, entry);
     json_array_append(t->results, entry);
 }
@@ -165,11 +165,10 @@ static void hear(const char *answer, void *user) {
 
 /* The driver broke down in the middle of a problem. */
 static void take_breakdown(test_record *t, const child_result *child) {
+    const char *between = child->said[0] != '\0' ? ", saying " : "";
+    json_t *reason = json_sprintf("the driver %s%s%s", child->trouble, between, child->said);
     json_t *entry = json_pack("{s:I, s:s, s:s, s:o, s:n}", "problem", (json_int_t)t->running, "what", t->running_what,
-                              "result", "FAIL", "reason",
-                              json_sprintf("the driver %s%s%s", child->trouble, child->said[0] != '\0' ? ", saying " : "",
-                                           child->said),
-                              "error_of_tolerance");
+                              "result", "FAIL", "reason", reason, "error_of_tolerance");
     if (entry) {
         take_result(t, entry);
     }

@@ -90,7 +90,7 @@ static void show_platform(const json_t *platform) {
     }
     show_wrapped(label, LABEL_WIDTH, "%s, %s", platform_fact(platform, "name"), platform_fact(platform, "version"));
     if (string_of(platform, "vendor_file")) {
-        show_wrapped("", LABEL_WIDTH, "asked alone, by %s", string_of(platform, "vendor_file"));
+        show_wrapped("", LABEL_WIDTH, "registered by %s, left out of what follows", string_of(platform, "vendor_file"));
     }
     show_problems(platform);
     if (json_array_size(json_object_get(platform, "devices")) == 0 && !string_of(platform, "problem")) {
@@ -157,6 +157,9 @@ static void show_loader(const json_t *document) {
     size_t i;
     json_t *vendor;
     const json_t *loader = json_object_get(document, "loader");
+    if (json_array_size(json_object_get(document, "platforms")) == 0) {
+        printf("0 platforms\n");
+    }
     if (string_of(loader, "problem")) {
         show_wrapped("loader", LABEL_WIDTH, "%s", string_of(loader, "problem"));
     }
@@ -176,9 +179,6 @@ void show_list(const machine *m, const json_t *document) {
     json_array_foreach(json_object_get(document, "platforms"), i, platform) {
         show_platform(platform);
         show_devices(m, document, platform, false);
-    }
-    if (json_array_size(json_object_get(document, "platforms")) == 0) {
-        printf("0 platforms\n");
     }
     show_loader(document);
 }
@@ -232,9 +232,6 @@ void show_overview(const machine *m, const json_t *document) {
     json_array_foreach(json_object_get(document, "platforms"), i, platform) {
         show_platform(platform);
         show_devices(m, document, platform, true);
-    }
-    if (json_array_size(json_object_get(document, "platforms")) == 0) {
-        printf("0 platforms\n");
     }
     show_loader(document);
     show_choice(document);

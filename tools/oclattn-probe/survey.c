@@ -83,41 +83,77 @@ static int count_platforms(json_t *loader, double limit_s) {
     return count;
 }
 
-/* A driver that brings down the loader hides all others: each is asked with the loader shown its file alone. */
-static void find_culprit(json_t *document, double limit_s) {
-    json_t *loader = json_object_get(document, "loader");
+static void add_broken_platform(json_t *platforms, json_t *vendor, json_t *record) {
+    if (!record) {
+        record = silent_platform("the driver brings down the loader");
+        json_object_set_new(record, "driver_output", json_null());
+    }
+    json_object_set_new(record, "index", json_null());
+    json_object_set(record, "vendor_file", json_object_get(vendor, "file"));
+    json_object_set_new(vendor, "culprit", json_true());
+    json_array_append_new(platforms, record);
+}
+
+/* With the loader shown one file alone: does its driver break down? */
+static void try_alone(json_t *vendor, json_t *broken_platforms, double limit_s) {
+    json_t *trial = json_object();
+    const vendors_choice before = vendors_show_only(json_string_value(json_object_get(vendor, "path")));
+    const int count = count_platforms(trial, limit_s);
+    if (json_is_true(json_object_get(trial, "broken"))) {
+        json_object_set(vendor, "problem", json_object_get(trial, "problem"));
+        add_broken_platform(broken_platforms, vendor, NULL);
+    }
+    for (int p = 0; p < count; p++) {
+        json_t *record = ask_platform(p, limit_s);
+        if (json_is_true(json_object_get(record, "broken"))) {
+            json_object_set(vendor, "problem", json_object_get(record, "problem"));
+            add_broken_platform(broken_platforms, vendor, record);
+        } else {
+            json_decref(record);
+        }
+    }
+    vendors_show_again(&before);
+    json_decref(trial);
+}
+
+/* A driver that brings down the loader hides all others; so they are asked without it. */
+static int leave_out_culprits(json_t *loader, json_t *broken_platforms, double limit_s) {
     size_t i;
     json_t *vendor;
+    json_t *left_out = json_array();
     json_array_foreach(json_object_get(loader, "vendors"), i, vendor) {
-        json_t *trial = json_object();
-        const char *path = json_string_value(json_object_get(vendor, "path"));
-        const vendors_choice before = vendors_show_only(path);
-        const int count = count_platforms(trial, limit_s);
-        if (count == 0 && !json_is_string(json_object_get(vendor, "problem"))) {
-            json_object_set(vendor, "problem", json_object_get(trial, "problem"));
+        try_alone(vendor, broken_platforms, limit_s);
+        if (json_is_true(json_object_get(vendor, "culprit"))) {
+            json_array_append(left_out, json_object_get(vendor, "file"));
         }
-        for (int p = 0; p < count; p++) {
-            json_t *record = ask_platform(p, limit_s);
-            json_object_set_new(record, "index", json_null());
-            json_object_set(record, "vendor_file", json_object_get(vendor, "file"));
-            json_array_append_new(json_object_get(document, "platforms"), record);
-        }
-        vendors_show_again(&before);
-        json_decref(trial);
     }
+    json_object_set(loader, "left_out", left_out);
+    json_t *again = json_object();
+    int count = 0;
+    if (json_array_size(left_out) > 0 && vendors_leave_out_culprits(json_object_get(loader, "vendors"))) {
+        count = count_platforms(again, limit_s);
+        json_object_set_new(loader, "broken", json_boolean(json_is_true(json_object_get(again, "broken"))));
+    }
+    json_decref(left_out);
+    json_decref(again);
+    return count;
 }
 
 json_t *survey_make(double limit_s) {
     json_t *document = new_document();
     json_t *loader = json_object_get(document, "loader");
+    json_t *platforms = json_object_get(document, "platforms");
+    json_t *broken_platforms = json_array();
     vendors_list(json_object_get(loader, "vendors"));
-    const int count = count_platforms(loader, limit_s);
-    for (int i = 0; i < count; i++) {
-        json_array_append_new(json_object_get(document, "platforms"), ask_platform(i, limit_s));
-    }
+    int count = count_platforms(loader, limit_s);
     if (json_is_true(json_object_get(loader, "broken"))) {
-        find_culprit(document, limit_s);
+        count = leave_out_culprits(loader, broken_platforms, limit_s);
     }
+    for (int i = 0; i < count; i++) {
+        json_array_append_new(platforms, ask_platform(i, limit_s));
+    }
+    json_array_extend(platforms, broken_platforms);
+    json_decref(broken_platforms);
     vendors_add_hint(document);
     return document;
 }
@@ -189,7 +225,10 @@ static bool complete(json_t *document, const char *path, failure *f) {
     size_t i, j;
     json_t *platform, *device;
     json_array_foreach(json_object_get(document, "platforms"), i, platform) {
-        json_object_set_new(platform, "index", json_integer((json_int_t)i));
+        /* A driver that brought down the loader has no index. */
+        if (!json_is_null(json_object_get(platform, "index"))) {
+            json_object_set_new(platform, "index", json_integer((json_int_t)i));
+        }
         if (!complete_record(platform, platform_properties, platform_property_count, path, f)) {
             return false;
         }

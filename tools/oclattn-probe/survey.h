@@ -1,7 +1,7 @@
 /* The document that everything else reads: what this machine's OpenCL says of itself, or what a capture holds.
  *
  *   {"schema_version": 1, "tool": "oclattn-probe", "version", "source": [...],
- *    "loader": {"problem", "hint", "vendors": [{"file", "library", "problem"}]},
+ *    "loader": {"problem", "hint", "vendors": [{"file", "path", "library", "problem"}], "left_out": files, "broken"},
  *    "platforms": [{"index", "facts", "unknown", "problem", "driver_output", "vendor_file", "devices":
  *                   [{"index", "facts", "unknown"}]}]} */
 #ifndef OCLATTN_PROBE_SURVEY_H
@@ -13,7 +13,8 @@
 
 #define SCHEMA_VERSION 1
 
-/* Asks every platform, each in a child process with the time limit. NULL: out of memory. */
+/* Asks every platform, each in a child process with the time limit. NULL: out of memory. Drivers that bring down the
+ * loader are left out, also of later children, until vendors_restore. */
 json_t *survey_make(double limit_s);
 
 /* Reads a capture. NULL: failed. */

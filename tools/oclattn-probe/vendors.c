@@ -1,5 +1,5 @@
-#ifndef _POSIX_C_SOURCE
-#define _POSIX_C_SOURCE 200809L
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700
 #endif
 #include "vendors.h"
 
@@ -110,6 +110,65 @@ void vendors_show_again(const vendors_choice *choice) {
     }
 }
 
+static char links_folder[256]; /* "": none */
+static vendors_choice real_choice;
+
+static void link_path(const char *file, char *path, size_t size) {
+    snprintf(path, size, "%s/%s", links_folder, file);
+}
+
+static const char *file_of(const json_t *vendor) {
+    return json_string_value(json_object_get(vendor, "file"));
+}
+
+/* The entry's full path: what is linked to must not depend on where the link lies. */
+static bool link_vendor(const json_t *vendor) {
+    char path[2048];
+    char *target = realpath(json_string_value(json_object_get(vendor, "path")), NULL);
+    link_path(file_of(vendor), path, sizeof path);
+    const bool linked = target && symlink(target, path) == 0;
+    free(target);
+    return linked;
+}
+
+bool vendors_leave_out_culprits(const json_t *vendors) {
+    size_t i;
+    json_t *vendor;
+    const char *folder = getenv("TMPDIR");
+    snprintf(links_folder, sizeof links_folder, "%s/oclattn-probe.XXXXXX", folder && folder[0] ? folder : "/tmp");
+    if (!mkdtemp(links_folder)) {
+        links_folder[0] = '\0';
+        return false;
+    }
+    json_array_foreach(vendors, i, vendor) {
+        if (!json_is_true(json_object_get(vendor, "culprit"))) {
+            link_vendor(vendor);
+        }
+    }
+    real_choice = vendors_show_only(links_folder);
+    return true;
+}
+
+void vendors_restore(void) {
+    if (links_folder[0] == '\0') {
+        return;
+    }
+    vendors_show_again(&real_choice);
+    DIR *folder = opendir(links_folder);
+    for (struct dirent *entry = folder ? readdir(folder) : NULL; entry; entry = readdir(folder)) {
+        char path[2048];
+        link_path(entry->d_name, path, sizeof path);
+        if (has_ending(entry->d_name, ".icd")) {
+            unlink(path);
+        }
+    }
+    if (folder) {
+        closedir(folder);
+    }
+    rmdir(links_folder);
+    links_folder[0] = '\0';
+}
+
 static bool has_device(const json_t *document, const char *type) {
     size_t i, j;
     json_t *platform, *device;
@@ -146,7 +205,10 @@ void vendors_add_hint(json_t *document) {
     char node[64];
     find_closed_node(node, sizeof node);
     json_t *hint = NULL;
-    if (!has_device(document, "gpu") && node[0] != '\0') {
+    if (json_is_string(json_object_get(loader, "problem")) && json_is_array(json_object_get(loader, "left_out"))) {
+        hint = json_string("programs will break down here: move the file away, or name another folder in "
+                           "OCL_ICD_VENDORS");
+    } else if (!has_device(document, "gpu") && node[0] != '\0') {
         hint = json_sprintf("there is no permission to use %s: add the user to its group (usually render)", node);
     } else if (has_device(document, NULL)) {
         return;
@@ -154,9 +216,11 @@ void vendors_add_hint(json_t *document) {
         hint = json_string("move the driver's .icd file away, or name another folder in OCL_ICD_VENDORS");
     } else if (json_array_size(json_object_get(loader, "vendors")) == 0) {
         hint = json_sprintf("no driver is registered in %s: install pocl-opencl-icd or your GPU's OpenCL driver%s",
-                            folder_name(), is_container() ? "; this is a container, which needs a driver of its own" : "");
+                            folder_name(),
+                            is_container() ? "; this is a container, which needs a driver of its own" : "");
     } else if (is_container() && access("/dev/dri", F_OK) != 0) {
-        hint = json_string("this is a container without /dev/dri: start it with --device /dev/dri (NVIDIA: --gpus all)");
+        hint = json_string("this is a container without /dev/dri: start it with --device /dev/dri (NVIDIA: "
+                           "--gpus all)");
     } else {
         hint = json_string("drivers are registered, but none offers a device: look at the problems above, and whether "
                            "the drivers' packages are complete");
