@@ -309,7 +309,8 @@ OCLATTN_API oclattn_status oclattn_attention_plan(oclattn_context *context, cons
 
 /* Enqueues the computation; never compiles, allocates device memory or waits. `queue` belongs to the plan's cl_context
  * and device and may be out of order. wait_list and event are as in clEnqueueNDRangeKernel; the event covers all of it,
- * also where there is no work. Outputs overlap nothing. Same plan and inputs give the same bits, and the bits of a batch
+ * also where there is no work. Outputs overlap nothing (enqueue sees this where memory begins at the same place or has no
+ * gaps). Same plan and inputs give the same bits, and the bits of a batch
  * entry do not depend on the others. On an error, parts may be enqueued already; outputs are then undefined. */
 OCLATTN_API oclattn_status oclattn_attention_enqueue(const oclattn_plan *plan, cl_command_queue queue,
                                                      const oclattn_attention_args *args, cl_uint wait_count,
@@ -420,8 +421,8 @@ typedef struct oclattn_projection_desc {
     oclattn_type x_type, w_type, y_type; /* F32 by default; the bias has w_type */
     int64_t batch, rows, in_dim, out_dim;
     int64_t x_strides[2], y_strides[2]; /* b, row. AUTO: contiguous */
-    /* NULL: the best that fits. "projection_portable", or "projection_clblast", which takes the strides of the plan only,
-     * not those of a call. */
+    /* NULL: the best that fits. "projection_portable", "projection_tiled_cpu", or "projection_clblast", which takes the
+     * strides of the plan only, not those of a call. */
     const char *variant;
     int64_t reserved[4];
 } oclattn_projection_desc;

@@ -86,7 +86,7 @@ oclattn_status device_list_read(device_list *list, const logger *log, oclattn_er
     cl_uint count = 0;
     cl_int code = clGetPlatformIDs(0, NULL, &count);
     if (code == PLATFORM_NOT_FOUND_KHR || (code == CL_SUCCESS && count == 0)) {
-        log_line(log, OCLATTN_LOG_WARNING, "the OpenCL loader finds no platform");
+        log_line(log, OCLATTN_LOG_INFO, "the OpenCL loader finds no platform");
         return OCLATTN_OK;
     }
     if (code != CL_SUCCESS) {

@@ -40,8 +40,8 @@ static oclattn_status choose_variant(attention_plan *self, oclattn_error *error)
     return OCLATTN_OK;
 }
 
-/* The chunk's size follows from q_len, never from the batch; q_len of packed queries is that of the longest one there, so
- * they are not split unasked. */
+/* The chunk's size follows from q_len, never from the batch; q_len of packed queries is that of the longest one there,
+ * so they are not split unasked. */
 static void settle_chunks(attention_plan *self) {
     const oclattn_attention_desc *desc = &self->problem.desc;
     const bool packed = (desc->score.flags & OCLATTN_Q_STARTS) != 0;
@@ -108,16 +108,14 @@ static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     const attention_problem *problem = &self->problem;
     char options[ATTENTION_OPTIONS_SIZE];
     attention_build_options(self->chosen->id, self->tuned, &plan->context->caps, &problem->desc, options);
-    RETURN_IF_ERROR(
-        make_kernel(self, self->chosen->name, options, attend_items(self, problem), &self->attend, error));
+    RETURN_IF_ERROR(make_kernel(self, self->chosen->name, options, attend_items(self, problem), &self->attend, error));
     if (chunk_count(self, problem->desc.kv_len) > 1) {
         const int64_t items = attention_combine_items(problem);
         RETURN_IF_ERROR(make_kernel(self, "attention_combine", "", items, &self->combine, error));
     }
     if (problem->desc.scores_kind != OCLATTN_SCORES_NONE) {
         snprintf(options, sizeof(options), "-DK_TYPE=%d", (int)problem->desc.k_type);
-        RETURN_IF_ERROR(
-            make_kernel(self, "attention_scores", options, attention_rows(problem), &self->show, error));
+        RETURN_IF_ERROR(make_kernel(self, "attention_scores", options, attention_rows(problem), &self->show, error));
     }
     return OCLATTN_OK;
 }
@@ -224,14 +222,29 @@ static oclattn_status set_lengths(attention_problem *problem, const oclattn_atte
 
 static oclattn_status check_reserved_inputs(const oclattn_score_inputs *inputs, oclattn_error *error) {
     for (size_t i = 0; i < sizeof(inputs->reserved) / sizeof(inputs->reserved[0]); ++i) {
-        if (inputs->reserved[i].buffer != NULL) {
+        const oclattn_tensor *tensor = &inputs->reserved[i];
+        if (tensor->buffer != NULL || tensor->offset != 0 || tensor->strides != NULL) {
             return error_set(error, OCLATTN_UNSUPPORTED, "a reserved tensor is set: this library does not know it");
         }
     }
     return OCLATTN_OK;
 }
 
-static oclattn_status bind_tensors(attention_call *call, const oclattn_attention_args *args, oclattn_error *error) {
+static oclattn_status check_overlaps(const tensor_spec *specs, const oclattn_tensor *const *tensors,
+                                     oclattn_error *error) {
+    for (int a = 0; a < ATTENTION_TENSORS; ++a) {
+        for (int b = 0; b < ATTENTION_TENSORS && specs[a].output; ++b) {
+            if (a != b && tensors_overlap(&specs[a], tensors[a], &specs[b], tensors[b])) {
+                return error_set(error, OCLATTN_INVALID_ARGUMENT,
+                                 "%s overlaps %s: an output shares memory with nothing", specs[a].name, specs[b].name);
+            }
+        }
+    }
+    return OCLATTN_OK;
+}
+
+static oclattn_status bind_tensors(attention_call *call, cl_context cl, const oclattn_attention_args *args,
+                                   oclattn_error *error) {
     const oclattn_score_inputs *score = &args->score;
     const oclattn_tensor *const tensors[ATTENTION_TENSORS] = {
         [ATTENTION_Q] = &args->q,
@@ -253,9 +266,10 @@ static oclattn_status bind_tensors(attention_call *call, const oclattn_attention
     };
     RETURN_IF_ERROR(check_reserved_inputs(score, error));
     for (int t = 0; t < ATTENTION_TENSORS; ++t) {
-        RETURN_IF_ERROR(tensor_bind(&call->problem.specs[t], tensors[t], error));
+        RETURN_IF_ERROR(tensor_bind(&call->problem.specs[t], cl, tensors[t], error));
         call->buffers[t] = tensors[t]->buffer;
     }
+    RETURN_IF_ERROR(check_overlaps(call->problem.specs, tensors, error));
     attention_problem_params(&call->problem, &call->params);
     for (int t = 0; t < ATTENTION_TENSORS; ++t) {
         call->params.offsets[t] = tensors[t]->offset;
@@ -310,7 +324,7 @@ oclattn_status attention_launch(const oclattn_plan *plan, launch_list *list, con
     const attention_plan *self = (const attention_plan *)plan;
     attention_call call = {.problem = self->problem, .workspace = args->workspace};
     RETURN_IF_ERROR(set_lengths(&call.problem, args, error));
-    RETURN_IF_ERROR(bind_tensors(&call, args, error));
+    RETURN_IF_ERROR(bind_tensors(&call, plan->context->cl, args, error));
     call.params.chunk_count = chunk_count(self, call.problem.kv_len);
     call.params.kv_chunk = call.params.chunk_count > 1 ? self->kv_chunk : INT64_MAX;
     call.params.partial_offset = (int64_t)(workspace_offset / sizeof(float));

@@ -111,8 +111,11 @@ oclattn_status heads_launch(const oclattn_plan *plan, launch_list *list, const o
     const heads_plan *self = (const heads_plan *)plan;
     tensor_spec packed = self->packed;
     tensor_spec heads = self->heads;
-    RETURN_IF_ERROR(tensor_bind(&packed, &args->packed, error));
-    RETURN_IF_ERROR(tensor_bind(&heads, &args->heads, error));
+    RETURN_IF_ERROR(tensor_bind(&packed, plan->context->cl, &args->packed, error));
+    RETURN_IF_ERROR(tensor_bind(&heads, plan->context->cl, &args->heads, error));
+    if (tensors_overlap(&packed, &args->packed, &heads, &args->heads)) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "packed and heads overlap");
+    }
     if (tensor_is_empty(&heads)) {
         return OCLATTN_OK;
     }

@@ -60,24 +60,24 @@ oclattn_status merge_states_resolve(oclattn_context *context, const oclattn_merg
     return plan_hand_over(made, resolve((merge_states_plan *)made, desc, error), plan);
 }
 
-static oclattn_status bind(const tensor_spec *spec, const char *name, const oclattn_tensor *tensor,
+static oclattn_status bind(const tensor_spec *spec, cl_context cl, const char *name, const oclattn_tensor *tensor,
                            oclattn_error *error) {
     if (tensor->strides != NULL) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "strides of %s: it is contiguous, pass NULL", name);
     }
     tensor_spec named = *spec;
     named.name = name;
-    return tensor_bind(&named, tensor, error);
+    return tensor_bind(&named, cl, tensor, error);
 }
 
 static oclattn_status bind_all(const merge_states_plan *self, const oclattn_merge_states_args *args,
                                oclattn_error *error) {
-    RETURN_IF_ERROR(bind(&self->o, "o1", &args->o1, error));
-    RETURN_IF_ERROR(bind(&self->lse, "lse1", &args->lse1, error));
-    RETURN_IF_ERROR(bind(&self->o, "o2", &args->o2, error));
-    RETURN_IF_ERROR(bind(&self->lse, "lse2", &args->lse2, error));
-    RETURN_IF_ERROR(bind(&self->o, "o", &args->o, error));
-    return bind(&self->lse, "lse", &args->lse, error);
+    RETURN_IF_ERROR(bind(&self->o, self->base.context->cl, "o1", &args->o1, error));
+    RETURN_IF_ERROR(bind(&self->lse, self->base.context->cl, "lse1", &args->lse1, error));
+    RETURN_IF_ERROR(bind(&self->o, self->base.context->cl, "o2", &args->o2, error));
+    RETURN_IF_ERROR(bind(&self->lse, self->base.context->cl, "lse2", &args->lse2, error));
+    RETURN_IF_ERROR(bind(&self->o, self->base.context->cl, "o", &args->o, error));
+    return bind(&self->lse, self->base.context->cl, "lse", &args->lse, error);
 }
 
 static oclattn_status launch(const merge_states_plan *self, launch_list *list, const states_params *params,

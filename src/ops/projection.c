@@ -258,8 +258,11 @@ oclattn_status projection_launch_with(const oclattn_plan *plan, launch_list *lis
     projection_call call = {
         .args = args, .matrix = matrix, .x = self->x, .y = self->y, .scratch_offset = scratch_offset};
     RETURN_IF_ERROR(check_matrix(self, matrix, error));
-    RETURN_IF_ERROR(tensor_bind(&call.x, &args->x, error));
-    RETURN_IF_ERROR(tensor_bind(&call.y, &args->y, error));
+    RETURN_IF_ERROR(tensor_bind(&call.x, plan->context->cl, &args->x, error));
+    RETURN_IF_ERROR(tensor_bind(&call.y, plan->context->cl, &args->y, error));
+    if (tensors_overlap(&call.y, &args->y, &call.x, &args->x)) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "y overlaps x");
+    }
     if (tensor_is_empty(&call.y)) {
         return OCLATTN_OK;
     }

@@ -20,8 +20,8 @@ static oclattn_status launch_pack(const projection_plan *self, launch_list *list
     return launch_kernel(list, &self->pack, params->padded * params->in_dim, error);
 }
 
-static oclattn_status bind_weight(const tensor_spec *spec, const char *name, const oclattn_tensor *tensor,
-                                  oclattn_error *error) {
+static oclattn_status bind_weight(const tensor_spec *spec, cl_context cl, const char *name,
+                                  const oclattn_tensor *tensor, oclattn_error *error) {
     static const oclattn_tensor none = {0};
     const oclattn_tensor *given = tensor == NULL ? &none : tensor;
     tensor_spec named = *spec;
@@ -29,7 +29,7 @@ static oclattn_status bind_weight(const tensor_spec *spec, const char *name, con
     if (given->strides != NULL) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "strides of %s: weights are contiguous, pass NULL", name);
     }
-    return tensor_bind(&named, given, error);
+    return tensor_bind(&named, cl, given, error);
 }
 
 oclattn_status projection_prepare(const oclattn_plan *plan, launch_list *list, const char *const names[2],
@@ -37,8 +37,8 @@ oclattn_status projection_prepare(const oclattn_plan *plan, launch_list *list, c
                                   oclattn_error *error) {
     const projection_plan *self = (const projection_plan *)plan;
     const oclattn_projection_desc *desc = &self->desc;
-    RETURN_IF_ERROR(bind_weight(&self->w, names[0], w, error));
-    RETURN_IF_ERROR(bind_weight(&self->b, names[1], b, error));
+    RETURN_IF_ERROR(bind_weight(&self->w, plan->context->cl, names[0], w, error));
+    RETURN_IF_ERROR(bind_weight(&self->b, plan->context->cl, names[1], b, error));
     const int64_t padded = projection_padded_columns(self);
     matrix->in_dim = desc->in_dim;
     matrix->out_dim = desc->out_dim;

@@ -124,6 +124,11 @@ oclattn_status launch_begin(launch_list *list, const oclattn_context *context, c
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "wait_count is %u but wait_list is %s: give both or neither",
                          (unsigned)wait_count, wait_list == NULL ? "NULL" : "not NULL");
     }
+    for (cl_uint i = 0; i < wait_count; ++i) {
+        if (wait_list[i] == NULL) {
+            return error_set(error, OCLATTN_INVALID_ARGUMENT, "wait_list[%u] is NULL", (unsigned)i);
+        }
+    }
     cl_context cl = NULL;
     cl_device_id device = NULL;
     cl_command_queue_properties properties = 0;

@@ -98,8 +98,8 @@ static bool load(const char *cache_dir, const logger *log, text *content) {
     return loaded;
 }
 
-static bool field_is(const quarantine_entry *entry, int field, const char *text) {
-    return strlen(text) == entry->lengths[field] && memcmp(entry->fields[field], text, entry->lengths[field]) == 0;
+static bool field_is(const quarantine_entry *entry, int field, const char *value) {
+    return strlen(value) == entry->lengths[field] && memcmp(entry->fields[field], value, entry->lengths[field]) == 0;
 }
 
 static bool is_about(const quarantine_entry *entry, const device_caps *caps, const char *variant) {

@@ -96,6 +96,19 @@ oclattn_status tensor_spec_set_strides(tensor_spec *spec, const int64_t *strides
     return spec->output ? check_no_self_overlap(spec, error) : OCLATTN_OK;
 }
 
+/* OCLATTN_INVALID_ARGUMENT for what is no buffer of the context. */
+static oclattn_status check_context(const tensor_spec *spec, cl_context cl, cl_mem buffer, oclattn_error *error) {
+    cl_context owner = NULL;
+    if (clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(owner), &owner, NULL) != CL_SUCCESS) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT, "the buffer of %s is not a cl_mem", spec->name);
+    }
+    if (owner != cl) {
+        return error_set(error, OCLATTN_INVALID_ARGUMENT,
+                         "the buffer of %s belongs to another cl_context than the plan", spec->name);
+    }
+    return OCLATTN_OK;
+}
+
 static oclattn_status check_buffer(const tensor_spec *spec, const oclattn_tensor *tensor, oclattn_error *error) {
     if (tensor->offset < 0 || tensor->offset > TENSOR_LARGEST) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "the offset of %s is %lld", spec->name,
@@ -104,10 +117,7 @@ static oclattn_status check_buffer(const tensor_spec *spec, const oclattn_tensor
     size_t bytes = 0;
     const cl_int code = clGetMemObjectInfo(tensor->buffer, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL);
     if (code != CL_SUCCESS) {
-        oclattn_status status = error_from_cl(error, code, "clGetMemObjectInfo of a tensor");
-        return code == CL_INVALID_MEM_OBJECT
-                   ? error_set(error, OCLATTN_INVALID_ARGUMENT, "the buffer of %s is not a cl_mem", spec->name)
-                   : status;
+        return error_from_cl(error, code, "clGetMemObjectInfo of a tensor");
     }
     const int64_t needed = tensor->offset + tensor_extent(spec);
     const uint64_t held = bytes / spec->element_bytes;
@@ -119,7 +129,7 @@ static oclattn_status check_buffer(const tensor_spec *spec, const oclattn_tensor
     return OCLATTN_OK;
 }
 
-oclattn_status tensor_bind(tensor_spec *spec, const oclattn_tensor *tensor, oclattn_error *error) {
+oclattn_status tensor_bind(tensor_spec *spec, cl_context cl, const oclattn_tensor *tensor, oclattn_error *error) {
     if (!spec->used) {
         if (tensor->buffer != NULL) {
             return error_set(error, OCLATTN_INVALID_ARGUMENT, "%s was passed, but the plan does not use it",
@@ -140,5 +150,26 @@ oclattn_status tensor_bind(tensor_spec *spec, const oclattn_tensor *tensor, ocla
     if (tensor->buffer == NULL) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "%s has no buffer", spec->name);
     }
+    RETURN_IF_ERROR(check_context(spec, cl, tensor->buffer, error));
     return check_buffer(spec, tensor, error);
+}
+
+static int64_t element_count(const tensor_spec *spec) {
+    int64_t count = spec->width;
+    for (int d = 0; d < spec->rank; ++d) {
+        count = multiply_sizes(count, spec->dims[d]);
+    }
+    return count;
+}
+
+bool tensors_overlap(const tensor_spec *a, const oclattn_tensor *at_a, const tensor_spec *b,
+                     const oclattn_tensor *at_b) {
+    if (!a->used || !b->used || at_a->buffer != at_b->buffer || tensor_is_empty(a) || tensor_is_empty(b)) {
+        return false;
+    }
+    const int64_t bytes_a = (int64_t)a->element_bytes, bytes_b = (int64_t)b->element_bytes;
+    const int64_t begin_a = at_a->offset * bytes_a, begin_b = at_b->offset * bytes_b;
+    const int64_t end_a = begin_a + tensor_extent(a) * bytes_a, end_b = begin_b + tensor_extent(b) * bytes_b;
+    const bool dense = tensor_extent(a) <= element_count(a) && tensor_extent(b) <= element_count(b);
+    return begin_a == begin_b || (dense && begin_a < end_b && begin_b < end_a);
 }

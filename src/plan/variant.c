@@ -82,8 +82,7 @@ static bool problem_fits(const variant *row, const variant_request *request, tex
 }
 
 /* Reasons that do not count where the variant is asked for by name. */
-static bool is_good_unasked(const variant *row, const variant_request *request, const oclattn_context *context,
-                            const tuning *tuned, text *refusals) {
+static bool is_good_unasked(const variant *row, const oclattn_context *context, const tuning *tuned, text *refusals) {
     if (row->only_if_preferred && !tuned->prefers_clblast) {
         text_format(refusals, "%s: the tuning table (%s) does not prefer it on this device\n", row->name,
                     tuned->origin);
@@ -130,7 +129,7 @@ static bool row_is_taken(const variant *row, const variant_request *request, con
         return strcmp(request->wanted, row->name) == 0 && device_fits(row, &context->caps, refusals) &&
                problem_fits(row, request, refusals);
     }
-    return is_good_unasked(row, request, context, tuned, refusals) && device_fits(row, &context->caps, refusals) &&
+    return is_good_unasked(row, context, tuned, refusals) && device_fits(row, &context->caps, refusals) &&
            problem_fits(row, request, refusals) && !is_in_quarantine(row, context, refusals);
 }
 

@@ -220,7 +220,8 @@ exit_code attention_command(int count, char *const *words, failure *f) {
         return EXIT_DONE;
     }
     attention_run run = {.options = &options};
-    const bool good = attention_load(&options, &run.problem, f) && device_open(&run.session, &options.common, f) &&
+    const bool good = attention_load(&options, &run.problem, f) &&
+                      results_spare_inputs(run.problem.results, RESULT_COUNT, groups, GROUP_COUNT, f) && device_open(&run.session, &options.common, f) &&
                       make_plan(&run, f) && (!run.problem.has_data || compute(&run, f)) && report(&run, f);
     const exit_code code = !good ? f->code : all_right(&run) ? EXIT_DONE : EXIT_WRONG_RESULT;
     oclattn_plan_destroy(run.plan);

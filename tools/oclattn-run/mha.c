@@ -18,7 +18,7 @@ static const option_spec model_specs[] = {
     {"v-dim", "N", OPTION_SIZE, FIELD(v_dim), "width of one head's values, if it is not head_dim"},
     {"split-merge", NULL, OPTION_FLAG, FIELD(split_merge), "run Split and Merge as kernels, not by strides; same bits"},
     {"projection", "NAME", OPTION_TEXT, FIELD(projection),
-     "projection kernel: projection_portable or projection_clblast"},
+     "projection kernel: projection_portable, projection_tiled_cpu or projection_clblast"},
 };
 
 static const option_spec result_specs[] = {
@@ -255,7 +255,8 @@ exit_code mha_command(int count, char *const *words, failure *f) {
         return EXIT_DONE;
     }
     mha_run run = {.options = &options};
-    const bool good = mha_load(&options, &run.problem, f) && device_open(&run.session, &options.common, f) &&
+    const bool good = mha_load(&options, &run.problem, f) &&
+                      results_spare_inputs(&run.problem.result, 1, groups, GROUP_COUNT, f) && device_open(&run.session, &options.common, f) &&
                       make_plan(&run, f) && (!run.problem.has_data || compute(&run, f)) && report(&run, f);
     const exit_code code = !good ? f->code : all_right(&run) ? EXIT_DONE : EXIT_WRONG_RESULT;
     oclattn_weights_destroy(run.weights);

@@ -1,8 +1,12 @@
+#ifndef _POSIX_C_SOURCE
+#define _POSIX_C_SOURCE 200809L
+#endif
 #include "report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 json_t *json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
@@ -71,6 +75,39 @@ void plan_print(const char *text) {
         printf("  %.*s\n", (int)length, line);
         line += length + (line[length] == '\n');
     }
+}
+
+static bool same_file(const char *a, const char *b) {
+    struct stat first, second;
+    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
+           first.st_ino == second.st_ino;
+}
+
+/* Any option with a value may name a file; results are told from inputs by being the same pointer. */
+static bool spares_option(const result_file *result, const option_spec *spec, const void *values, failure *f) {
+    if (spec->kind != OPTION_TEXT) {
+        return true;
+    }
+    const char *path = *(const char *const *)((const char *)values + spec->offset);
+    if (!path || path == result->out.path || !same_file(path, result->out.path)) {
+        return true;
+    }
+    return fail_with(f, EXIT_BAD_INPUT, "%s %s would replace the file of --%s", result->out.label, result->out.path,
+                     spec->name);
+}
+
+bool results_spare_inputs(const result_file *results, size_t count, const option_group *groups, size_t group_count,
+                          failure *f) {
+    for (size_t i = 0; i < count; i++) {
+        for (size_t g = 0; g < group_count && results[i].out.path; g++) {
+            for (size_t s = 0; s < groups[g].count; s++) {
+                if (!spares_option(&results[i], &groups[g].specs[s], groups[g].values, f)) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
 }
 
 bool results_check(result_file *results, size_t count, failure *f) {

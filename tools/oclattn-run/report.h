@@ -7,6 +7,7 @@
 #include "compare.h"
 #include "device.h"
 #include "io/output_file.h"
+#include "options.h"
 #include "timing.h"
 
 /* A finite number, or null: strict JSON has no NaN. */
@@ -32,6 +33,9 @@ typedef struct result_file {
     host_array array;
 } result_file;
 
+/* Whether no result would replace a file that an option names as input. */
+bool results_spare_inputs(const result_file *results, size_t count, const option_group *groups, size_t group_count,
+                          failure *f);
 /* Before the work: every file could be written, and no two are the same. */
 bool results_check(result_file *results, size_t count, failure *f);
 /* After it: all of them, or none. */
