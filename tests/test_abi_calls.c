@@ -132,6 +132,22 @@ static void test_tensors_that_do_not_fit(void **state) {
     fixture_free(&f);
 }
 
+static void test_outputs_that_overlap(void **state) {
+    (void)state;
+    enqueue_fixture f = fixture_new();
+    oclattn_attention_args wrong = f.args;
+    wrong.o = f.args.q;
+    assert_enqueue_refused(&f, &wrong, device.in_order, OCLATTN_INVALID_ARGUMENT, "o overlaps q");
+    wrong = f.args;
+    wrong.lse = f.args.o;
+    assert_enqueue_refused(&f, &wrong, device.in_order, OCLATTN_INVALID_ARGUMENT, "o overlaps lse");
+    wrong = f.args;
+    wrong.scores.buffer = f.args.workspace;
+    wrong.scores.offset = 0;
+    assert_enqueue_refused(&f, &wrong, device.in_order, OCLATTN_INVALID_ARGUMENT, "scores");
+    fixture_free(&f);
+}
+
 static void test_workspace_that_is_too_small(void **state) {
     (void)state;
     enqueue_fixture f = fixture_new();
@@ -154,6 +170,13 @@ static void test_queues_and_wait_lists(void **state) {
     assert_enqueue_refused(&f, &f.args, foreign, OCLATTN_INVALID_ARGUMENT, "queue");
     assert_refused(oclattn_attention_enqueue(f.plan, device.in_order, &f.args, 1, NULL, NULL, &error),
                    OCLATTN_INVALID_ARGUMENT, &error, "wait_list");
+    const cl_event no_event = NULL;
+    assert_refused(oclattn_attention_enqueue(f.plan, device.in_order, &f.args, 1, &no_event, NULL, &error),
+                   OCLATTN_INVALID_ARGUMENT, &error, "wait_list[0]");
+    oclattn_attention_args wrong = f.args;
+    wrong.v.buffer = clCreateBuffer(other, CL_MEM_READ_ONLY, 1 << 20, NULL, &code);
+    assert_enqueue_refused(&f, &wrong, device.in_order, OCLATTN_INVALID_ARGUMENT, "buffer of v belongs to another");
+    clReleaseMemObject(wrong.v.buffer);
     assert_outputs_untouched(&f.p);
     clReleaseCommandQueue(foreign);
     clReleaseContext(other);
@@ -212,6 +235,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_attention_arguments),
         cmocka_unit_test(test_tensors_that_do_not_fit),
+        cmocka_unit_test(test_outputs_that_overlap),
         cmocka_unit_test(test_workspace_that_is_too_small),
         cmocka_unit_test(test_queues_and_wait_lists),
         cmocka_unit_test(test_plan_of_another_operation),

@@ -243,8 +243,23 @@ static oclattn_status check_overlaps(const tensor_spec *specs, const oclattn_ten
     return OCLATTN_OK;
 }
 
-static oclattn_status bind_tensors(attention_call *call, cl_context cl, const oclattn_attention_args *args,
-                                   oclattn_error *error) {
+/* The workspace is one piece, all of it used. */
+static oclattn_status check_workspace_overlap(const attention_plan *self, const attention_call *call,
+                                              const oclattn_tensor *const *tensors, size_t offset,
+                                              oclattn_error *error) {
+    const tensor_spec workspace = {
+        .used = self->base.workspace_bytes > 0, .element_bytes = 1, .width = (int64_t)self->base.workspace_bytes};
+    const oclattn_tensor at = {.buffer = call->workspace, .offset = (int64_t)offset};
+    for (int t = 0; t < ATTENTION_TENSORS; ++t) {
+        if (tensors_overlap(&workspace, &at, &call->problem.specs[t], tensors[t])) {
+            return error_set(error, OCLATTN_INVALID_ARGUMENT, "%s lies in the workspace", call->problem.specs[t].name);
+        }
+    }
+    return OCLATTN_OK;
+}
+
+static oclattn_status bind_tensors(const attention_plan *self, attention_call *call, const oclattn_attention_args *args,
+                                   size_t workspace_offset, oclattn_error *error) {
     const oclattn_score_inputs *score = &args->score;
     const oclattn_tensor *const tensors[ATTENTION_TENSORS] = {
         [ATTENTION_Q] = &args->q,
@@ -266,10 +281,11 @@ static oclattn_status bind_tensors(attention_call *call, cl_context cl, const oc
     };
     RETURN_IF_ERROR(check_reserved_inputs(score, error));
     for (int t = 0; t < ATTENTION_TENSORS; ++t) {
-        RETURN_IF_ERROR(tensor_bind(&call->problem.specs[t], cl, tensors[t], error));
+        RETURN_IF_ERROR(tensor_bind(&call->problem.specs[t], self->base.context->cl, tensors[t], error));
         call->buffers[t] = tensors[t]->buffer;
     }
     RETURN_IF_ERROR(check_overlaps(call->problem.specs, tensors, error));
+    RETURN_IF_ERROR(check_workspace_overlap(self, call, tensors, workspace_offset, error));
     attention_problem_params(&call->problem, &call->params);
     for (int t = 0; t < ATTENTION_TENSORS; ++t) {
         call->params.offsets[t] = tensors[t]->offset;
@@ -324,7 +340,7 @@ oclattn_status attention_launch(const oclattn_plan *plan, launch_list *list, con
     const attention_plan *self = (const attention_plan *)plan;
     attention_call call = {.problem = self->problem, .workspace = args->workspace};
     RETURN_IF_ERROR(set_lengths(&call.problem, args, error));
-    RETURN_IF_ERROR(bind_tensors(&call, plan->context->cl, args, error));
+    RETURN_IF_ERROR(bind_tensors(self, &call, args, workspace_offset, error));
     call.params.chunk_count = chunk_count(self, call.problem.kv_len);
     call.params.kv_chunk = call.params.chunk_count > 1 ? self->kv_chunk : INT64_MAX;
     call.params.partial_offset = (int64_t)(workspace_offset / sizeof(float));

@@ -389,7 +389,7 @@ def test_bad_values(suite):
     suite.bad("no such device", *run, "--device", "warp drive", code=3, says=["warp drive"])
     suite.bad("no such index", *run, "--device", "97:0", code=3, says=["97:0"])
     os.mkdir(suite.path("vendors"))
-    suite.bad("no OpenCL at all", *run, code=3, says=["device"], warnings=1,
+    suite.bad("no OpenCL at all", *run, code=3, says=["device"],
               env={"OCL_ICD_VENDORS": suite.path("vendors"), "OCLATTN_DEVICE": ""})
 
 
@@ -447,6 +447,7 @@ def test_outputs_survive(suite):
     suite.verdict("the link stays", None if os.path.islink(suite.path("link.npy")) else "it was replaced")
     suite.verdict("the mode stays", None if mode == 0o640 else oct(mode))
     suite.result("the file behind the link", "kept.npy", [2.0])
+    suite.bad("a result in place of an input", *ATTENTION, "--out", "q.npy", says=["--out", "--q"])
     suite.good("writing to a device", *ATTENTION, "--out", "/dev/null")
     left = [name for name in os.listdir(suite.folder) if ".npy." in name]
     suite.verdict("nothing temporary is left", ", ".join(left) or None)
