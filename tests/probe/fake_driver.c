@@ -7,8 +7,8 @@
  *   FAKE_COUNT=N       devices, all equal; 1 without it, at most 4
  *   FAKE_TYPE=N        2: CPU, 4: GPU (without it), 8: accelerator
  *   FAKE_LIES=A,B,...  zero_clock, huge_clock, empty_texts, unterminated, not_utf8, zeros (numbers), huge_numbers,
- *                      short_numbers, fail_all (every query of a device but its name), old_device (OpenCL 1.2 under a platform of 3.0:
- *                      newer queries fail), claims_much (an answer of 2^40 bytes) */
+ *                      short_numbers, fail_all (every query of a device but its name), old_device (OpenCL 1.2 under a
+ *                      platform of 3.0: newer queries fail), claims_much (an answer of 2^40 bytes) */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Runs oclattn-probe as a user would, on this machine, on captures, and beside a driver that lies and breaks down.
 
-    run_probe_tests.py --probe PATH --run PATH --fake PATH --layer PATH --kernels FOLDER --captures FOLDER [--only WORD]
+    run_probe_tests.py --part device|host --probe PATH --run PATH --fake PATH --layer PATH --kernels FOLDER
+                       --captures FOLDER [--only WORD]
+
+Part "device" asks about the chosen device, part "host" about everything else, so once is enough.
 
 Standard library only. The device is OCLATTN_DEVICE's, or the tool's own choice.
 """
@@ -21,6 +24,11 @@ CHOSEN = {
     "arm_mali_g52.json": ("defaults", "attention_portable", "attention_portable", "projection_portable"),
     "qualcomm_adreno_750.json": ("defaults", "attention_portable", "attention_portable", "projection_portable"),
 }
+
+
+DEVICE_CASES = {"screen", "one_table", "library_chooses_the_same", "explain", "save_and_load", "selftest",
+                "skip_has_a_reason", "quarantine", "wrong_results", "compiler_that_crashes", "bench",
+                "bench_that_crashes"}
 
 
 def no_constant(word):
@@ -84,9 +92,6 @@ class Suite:
         for line in out.splitlines():
             expect(len(line) <= COLUMNS, "%d columns: %s" % (len(line), line))
 
-    def device_words(self):
-        return ["--device", os.environ["OCLATTN_DEVICE"]] if os.environ.get("OCLATTN_DEVICE") else []
-
     def beside_fake(self, name="beside_fake"):
         """A folder with the fake driver first and this machine's real ones after it."""
         return self.make_vendors(name, [("00_fake.icd", self.options.fake)] + self.real_vendors())
@@ -96,7 +101,7 @@ class Suite:
 
     def run_all(self):
         for name, case in self.cases():
-            if self.options.only and self.options.only not in name:
+            if self.options.only not in name or (name in DEVICE_CASES) != (self.options.part == "device"):
                 continue
             self.done += 1
             try:
@@ -287,7 +292,6 @@ class Suite:
         expect(len(broken) == 1 and trouble in broken[0]["problem"], "%s: %s" % (env, broken))
         expect(document["choice"]["device"], "no device")
         expect("Fake" not in chosen_device(document)["facts"]["name"], "the fake one is chosen")
-        self.narrow(self.text("--timeout", "5", OCL_ICD_VENDORS=self.beside_fake(), OCLATTN_DEVICE="", **env))
 
     def test_breakdowns(self):
         if not self.real_vendors():
@@ -297,6 +301,10 @@ class Suite:
         self.one_breaks("exit code 7", FAKE_DEVICES="exit")
         self.one_breaks("CL_OUT_OF_HOST_MEMORY", FAKE_DEVICES="error")
         self.one_breaks("crashed (SIGABRT)", FAKE_QUERY="crash")
+        for env in ({"FAKE_QUERY": "crash"}, {"FAKE_DEVICES": "crash"}):
+            out = self.text("--timeout", "5", OCL_ICD_VENDORS=self.beside_fake(), OCLATTN_DEVICE="", **env)
+            self.narrow(out)
+            expect("crashed (SIGABRT)" in out, out)
 
     def test_driver_that_prints(self):
         document = self.json(OCL_ICD_VENDORS=self.beside_fake(), FAKE_LOAD="print", FAKE_QUERY="print")
@@ -510,6 +518,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name in ("probe", "run", "fake", "layer", "kernels", "captures"):
         parser.add_argument("--" + name, required=True, type=os.path.abspath)
+    parser.add_argument("--part", required=True, choices=("device", "host"))
     parser.add_argument("--only", default="")
     options = parser.parse_args()
     options.real = os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors"
