@@ -69,8 +69,9 @@ build_tree() {
         rm -rf "${folder:?}/CMakeCache.txt" "$folder/CMakeFiles"
         generator=(-G Ninja)
     fi
-    cmake -S "$root" -B "$folder" "${generator[@]}" "$@" > "$folder.configure.log" 2>&1 ||
-        { cat "$folder.configure.log" >&2; return 1; }
+    mkdir -p "$folder"
+    cmake -S "$root" -B "$folder" "${generator[@]}" "$@" > "$folder/configure.log" 2>&1 ||
+        { cat "$folder/configure.log" >&2; return 1; }
     cmake --build "$folder"
 }
 

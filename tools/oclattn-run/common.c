@@ -11,7 +11,7 @@ static const option_spec common_specs[] = {
     {"variant", "NAME", OPTION_TEXT, FIELD(variant), "attention kernel to use, or be told why not (default: the best)"},
     {"device", "SPEC", OPTION_TEXT, FIELD(device), "P:D indexes, gpu, cpu, accelerator, or a part of a name"},
     {"check", NULL, OPTION_FLAG, FIELD(check), "compare with plain loops in float64; exit code 1 if it differs"},
-    {"repeat", "N", OPTION_SIZE, FIELD(repeat), "run N times, compare the bits, report median and least time"},
+    {"repeat", "N", OPTION_COUNT, FIELD(repeat), "run N times, compare the bits, report median and least time"},
     {"explain", NULL, OPTION_FLAG, FIELD(explain), "print the plan: shapes, variants, refusals, tiles, memory"},
     {"json", NULL, OPTION_FLAG, FIELD(json), "strict JSON on stdout instead of text"},
     {"log", "LEVEL", OPTION_TEXT, FIELD(log), "none, warning (default), info or debug, to stderr"},

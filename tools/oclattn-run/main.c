@@ -27,6 +27,10 @@ static const char help[] =
 
 static exit_code run_command(int count, char **words, failure *f) {
     const char *command = count > 1 ? words[1] : "";
+    if (count < 2) {
+        fail_with(f, EXIT_BAD_INPUT, "say what to run: mha, attention, or --help");
+        return f->code;
+    }
     if (strcmp(command, "mha") == 0) {
         return mha_command(count - 2, words + 2, f);
     }

@@ -12,10 +12,10 @@ static const option_spec model_specs[] = {
     {"input", "FILE", OPTION_TEXT, FIELD(input),
      ".npy with H [rows, d_model] or [batch, rows, d_model] (default: tensor H)"},
     {"kv-input", "FILE", OPTION_TEXT, FIELD(kv_input), ".npy with the input of keys and values: cross-attention"},
-    {"heads", "N", OPTION_SIZE, FIELD(heads), "number of heads; d_model = heads x head_dim"},
-    {"kv-heads", "N", OPTION_SIZE, FIELD(kv_heads), "number of key/value heads; divides heads (default: heads)"},
-    {"head-dim", "N", OPTION_SIZE, FIELD(head_dim), "width of one head, if it is not d_model / heads"},
-    {"v-dim", "N", OPTION_SIZE, FIELD(v_dim), "width of one head's values, if it is not head_dim"},
+    {"heads", "N", OPTION_COUNT, FIELD(heads), "number of heads; d_model = heads x head_dim"},
+    {"kv-heads", "N", OPTION_COUNT, FIELD(kv_heads), "number of key/value heads; divides heads (default: heads)"},
+    {"head-dim", "N", OPTION_COUNT, FIELD(head_dim), "width of one head, if it is not d_model / heads"},
+    {"v-dim", "N", OPTION_COUNT, FIELD(v_dim), "width of one head's values, if it is not head_dim"},
     {"split-merge", NULL, OPTION_FLAG, FIELD(split_merge), "run Split and Merge as kernels, not by strides; same bits"},
     {"projection", "NAME", OPTION_TEXT, FIELD(projection),
      "projection kernel: projection_portable, projection_tiled_cpu or projection_clblast"},
@@ -28,7 +28,7 @@ static const option_spec result_specs[] = {
 };
 
 static const option_spec size_specs[] = {
-    {"d-model", "N", OPTION_SIZE, FIELD(d_model), "width of the model"},
+    {"d-model", "N", OPTION_COUNT, FIELD(d_model), "width of the model"},
     {"batch", "N", OPTION_SIZE, FIELD(batch), "sequences (default 1)"},
     {"q-len", "N", OPTION_SIZE, FIELD(q_len), "rows of H (default 128)"},
     {"kv-len", "N", OPTION_SIZE, FIELD(kv_len), "rows of another input of keys and values: cross-attention"},

@@ -22,8 +22,8 @@ static const option_spec *find(const option_group *groups, size_t group_count, c
 static bool store(const option_spec *spec, void *value, const char *text, failure *f) {
     char label[64];
     snprintf(label, sizeof label, "--%s", spec->name);
-    if (spec->kind == OPTION_SIZE) {
-        return parse_integer(label, text, 0, INT64_MAX, value, f);
+    if (spec->kind == OPTION_SIZE || spec->kind == OPTION_COUNT) {
+        return parse_integer(label, text, spec->kind == OPTION_COUNT ? 1 : 0, INT64_MAX, value, f);
     }
     if (text[0] == '\0') {
         return fail_with(f, EXIT_BAD_INPUT, "%s needs a value: %s", label, spec->metavar);

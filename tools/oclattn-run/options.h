@@ -12,7 +12,8 @@
 typedef enum option_kind {
     OPTION_FLAG, /* bool */
     OPTION_TEXT, /* const char * */
-    OPTION_SIZE  /* int64_t, 0 or more */
+    OPTION_SIZE, /* int64_t, 0 or more */
+    OPTION_COUNT /* int64_t, 1 or more */
 } option_kind;
 
 typedef struct option_spec {
