@@ -1,8 +1,8 @@
 #!/bin/sh
-# Usage: run.sh BUILD_DIR CMAKE CC. Installs the build under a prefix with a blank and "-g" in its name, moves that tree
+# Usage: run.sh BUILD_DIR CMAKE GENERATOR CC. Installs the build under a prefix with a blank and "-g" in its name, moves that tree
 # elsewhere, and builds and runs a small program against it through pkg-config and through find_package.
 set -eu
-build=$1 cmake=$2 cc=$3
+build=$1 cmake=$2 generator=$3 cc=$4
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -26,7 +26,8 @@ LD_LIBRARY_PATH=$lib "$scratch/by-pkg-config"
 unset PKG_CONFIG_PATH
 
 echo "== find_package"
-"$cmake" -S "$here" -B "$scratch/b" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" > "$scratch/configure.log" ||
+"$cmake" -G "$generator" -S "$here" -B "$scratch/b" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$cc" \
+    > "$scratch/configure.log" ||
     { cat "$scratch/configure.log"; exit 1; }
 "$cmake" --build "$scratch/b" > "$scratch/build.log" || { cat "$scratch/build.log"; exit 1; }
 "$scratch/b/consumer"
