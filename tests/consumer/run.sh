@@ -1,6 +1,6 @@
 #!/bin/sh
-# Usage: run.sh BUILD_DIR CMAKE GENERATOR CC. Installs the build under a prefix with a blank and "-g" in its name, moves that tree
-# elsewhere, and builds and runs a small program against it through pkg-config and through find_package.
+# Usage: run.sh BUILD_DIR CMAKE GENERATOR CC. Installs the build, moves the installed tree to a folder with a blank and
+# "-g" in its name, and builds and runs a small program against it through pkg-config and through find_package.
 set -eu
 build=$1 cmake=$2 generator=$3 cc=$4
 here=$(cd "$(dirname "$0")" && pwd)
