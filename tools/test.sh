@@ -17,7 +17,7 @@ Usage: tools/test.sh [--long] [--hosts] [--device SPEC]
 
 Installs the Debian packages that are missing (as root, or through sudo) and Intel's OpenCL runtime for CPUs (into a
 private virtual environment), builds the library with gcc, with clang, and with sanitizers, and runs every test on every
-OpenCL device: PoCL, Intel's runtime, and those of the drivers that the system has. About 20 minutes on two cores.
+OpenCL device: PoCL, Intel's runtime, and those of the drivers that the system has. Under 25 minutes on two cores.
 
   --long          larger sweeps and valgrind besides; takes hours
   --hosts         accuracy beside PyTorch's, besides; downloads 3 GB the first time
