@@ -11,7 +11,7 @@ typedef struct attention_plan {
     oclattn_plan base;
     attention_problem problem;
     const variant *chosen;
-    const tuning *tuned;
+    tuning tuned;
     int64_t kv_chunk; /* keys of a part; 0: not split */
     text refusals;
     planned_kernel attend, combine, show; /* combine only if keys are split, show only for scores */
@@ -32,7 +32,7 @@ static oclattn_status choose_variant(attention_plan *self, oclattn_error *error)
                                      .width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim,
                                      .chunked = self->kv_chunk > 0};
     size_t cursor = 0;
-    self->chosen = variant_next(&request, self->base.context, self->tuned, &cursor, &self->refusals);
+    self->chosen = variant_next(&request, self->base.context, &self->tuned, &cursor, &self->refusals);
     if (self->chosen == NULL) {
         return variant_none(&request, &self->refusals, error);
     }
@@ -45,7 +45,7 @@ static oclattn_status choose_variant(attention_plan *self, oclattn_error *error)
 static void settle_chunks(attention_plan *self) {
     const oclattn_attention_desc *desc = &self->problem.desc;
     const bool packed = (desc->score.flags & OCLATTN_Q_STARTS) != 0;
-    const int64_t by_table = desc->q_len <= FEW_ROWS && !packed ? self->tuned->few_rows_chunk : 0;
+    const int64_t by_table = desc->q_len <= FEW_ROWS && !packed ? self->tuned.few_rows_chunk : 0;
     const int64_t chunk = desc->kv_chunk > 0 ? desc->kv_chunk : by_table;
     self->kv_chunk = chunk < desc->kv_len ? chunk : 0;
 }
@@ -93,13 +93,13 @@ static oclattn_status make_kernel(attention_plan *self, const char *name, const 
                                   .options = options,
                                   .name = name,
                                   .params_bytes = sizeof(attention_params),
-                                  .preferred_local = (size_t)self->tuned->local_size,
+                                  .preferred_local = (size_t)self->tuned.local_size,
                                   .most_items = items};
     return planned_kernel_make(self->base.context, &source, kernel, error);
 }
 
 static int64_t attend_items(const attention_plan *self, const attention_problem *problem) {
-    return attention_items(self->chosen->id, self->tuned, &self->base.context->caps, problem,
+    return attention_items(self->chosen->id, &self->tuned, &self->base.context->caps, problem,
                            chunk_count(self, problem->kv_len));
 }
 
@@ -107,7 +107,7 @@ static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     attention_plan *self = (attention_plan *)plan;
     const attention_problem *problem = &self->problem;
     char options[ATTENTION_OPTIONS_SIZE];
-    attention_build_options(self->chosen->id, self->tuned, &plan->context->caps, &problem->desc, options);
+    attention_build_options(self->chosen->id, &self->tuned, &plan->context->caps, &problem->desc, options);
     RETURN_IF_ERROR(make_kernel(self, self->chosen->name, options, attend_items(self, problem), &self->attend, error));
     if (chunk_count(self, problem->desc.kv_len) > 1) {
         const int64_t items = attention_combine_items(problem);
@@ -169,7 +169,7 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
     describe_features(desc, lines);
     text_format(lines, "\n%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
     variant_describe_refusals(&self->refusals, indent, lines);
-    attention_describe_tiles(self->chosen->id, self->tuned, &plan->context->caps, indent, lines);
+    attention_describe_tiles(self->chosen->id, &self->tuned, &plan->context->caps, desc, indent, lines);
     const int64_t chunks = chunk_count(self, desc->kv_len);
     if (chunks > 1) {
         text_format(lines, "%s  keys in %lld chunks of %lld, merged in order\n", indent, (long long)chunks,

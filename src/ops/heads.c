@@ -69,7 +69,7 @@ static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
                                   .options = "",
                                   .name = splits(self) ? "split" : "merge",
                                   .params_bytes = sizeof(heads_params),
-                                  .preferred_local = (size_t)tuning_find(&plan->context->caps)->local_size,
+                                  .preferred_local = (size_t)tuning_find(&plan->context->caps).local_size,
                                   .most_items = item_count(self)};
     return planned_kernel_make(plan->context, &source, &self->kernel, error);
 }

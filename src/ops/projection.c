@@ -62,7 +62,7 @@ static oclattn_status make_specs(projection_plan *self, oclattn_error *error) {
     const device_caps *caps = &self->base.context->caps;
     RETURN_IF_ERROR(check_tensor_allocation(caps, &self->x, error));
     RETURN_IF_ERROR(check_tensor_allocation(caps, &self->y, error));
-    const int64_t panels = multiply_sizes(desc->in_dim, desc->out_dim + LARGEST_PANEL);
+    const int64_t panels = multiply_sizes(desc->in_dim, desc->out_dim + MOST_PANEL_COLUMNS);
     return check_allocation(caps, "w, prepared as f32", (uint64_t)multiply_sizes(panels, sizeof(float)), error);
 }
 
@@ -72,7 +72,7 @@ static oclattn_status choose_variant(projection_plan *self, oclattn_error *error
     size_t cursor = 0;
     self->tuned = tuning_find(&self->base.context->caps);
     for (;;) {
-        self->chosen = variant_next(&request, self->base.context, self->tuned, &cursor, &self->refusals);
+        self->chosen = variant_next(&request, self->base.context, &self->tuned, &cursor, &self->refusals);
         if (self->chosen == NULL) {
             return variant_none(&request, &self->refusals, error);
         }
@@ -106,7 +106,7 @@ int64_t projection_panel_width(const projection_plan *self) {
     case VARIANT_PROJECTION_CLBLAST:
         return self->desc.out_dim;
     case VARIANT_PROJECTION_TILED_CPU:
-        return self->tuned->panel_vectors * tuning_lanes(&self->base.context->caps);
+        return self->tuned.projection.panel_vectors * tuning_lanes(&self->base.context->caps);
     default:
         return PROJECTION_PANEL;
     }
@@ -125,12 +125,12 @@ static int64_t parts(int64_t whole, int64_t part) {
 }
 
 static int64_t multiply_items(const projection_plan *self) {
-    const tuning *tuned = self->tuned;
+    const projection_tiles *tiles = &self->tuned.projection;
     const int64_t rows = self->desc.batch * self->desc.rows;
     if (self->chosen->id == VARIANT_PROJECTION_TILED_CPU) {
-        return parts(parts(rows, tuned->tile_rows), tuned->row_tiles) * parts(panel_count(self), tuned->panels);
+        return parts(parts(rows, tiles->rows), tiles->row_tiles) * parts(panel_count(self), tiles->panels);
     }
-    return parts(rows, tuned->rows) * panel_count(self);
+    return parts(rows, self->tuned.projection_portable.rows) * panel_count(self);
 }
 
 /* Each kernel has a file of its own, of the same name. */
@@ -142,21 +142,22 @@ static oclattn_status make_kernel(projection_plan *self, const char *name, const
                                   .options = options,
                                   .name = name,
                                   .params_bytes = params_bytes,
-                                  .preferred_local = (size_t)self->tuned->local_size,
+                                  .preferred_local = (size_t)self->tuned.local_size,
                                   .most_items = items};
     return planned_kernel_make(self->base.context, &source, kernel, error);
 }
 
 static oclattn_status make_multiply(projection_plan *self, oclattn_error *error) {
-    const tuning *tuned = self->tuned;
+    const projection_tiles *tiles = &self->tuned.projection;
     char options[160];
     if (self->chosen->id == VARIANT_PROJECTION_TILED_CPU) {
         snprintf(options, sizeof(options),
                  "-DLANES=%d -DROWS=%d -DROW_TILES=%d -DPANEL_VECTORS=%d -DPANELS=%d -DK_BLOCK=%d",
-                 tuning_lanes(&self->base.context->caps), tuned->tile_rows, tuned->row_tiles, tuned->panel_vectors,
-                 tuned->panels, tuned->tile_k_block);
+                 tuning_lanes(&self->base.context->caps), tiles->rows, tiles->row_tiles, tiles->panel_vectors,
+                 tiles->panels, tiles->k_block);
     } else {
-        snprintf(options, sizeof(options), "-DROWS=%d -DK_BLOCK=%d", tuned->rows, tuned->k_block);
+        snprintf(options, sizeof(options), "-DROWS=%d -DK_BLOCK=%d", self->tuned.projection_portable.rows,
+                 self->tuned.projection_portable.k_block);
     }
     return make_kernel(self, self->chosen->name, options, sizeof(projection_params), multiply_items(self),
                        &self->multiply, error);

@@ -14,15 +14,12 @@
 /* COLUMNS of projection_portable.cl. */
 enum { PROJECTION_PANEL = 16 };
 
-/* No variant pads columns to more than this. */
-enum { LARGEST_PANEL = 64 };
-
 typedef struct projection_plan {
     oclattn_plan base;
     oclattn_projection_desc desc; /* its `variant` points to the caller's memory: used while planning only */
     tensor_spec x, y, w, b;
     const variant *chosen;
-    const tuning *tuned;
+    tuning tuned;
     text refusals;
     planned_kernel pack;
     planned_kernel multiply; /* not by CLBlast */

@@ -2,50 +2,68 @@
 
 #include "../device/text.h"
 
-/* Most exact rows first: a device's name, then a vendor, then a type. The last one fits everything.
- *
- * CPUs: a work-group is what a core runs at a time, so one work-item each keeps all cores busy; private arrays live on
- * the stack, so a work-item takes the whole width of V and no score is computed twice. Others: private arrays are
- * scarce registers or scratch memory, so a work-item takes 64 columns of V, and 64 work-items share the keys they read.
- */
-#define TILES_MEASURED_ON_CPUS                                                                                         \
-    .key_block = 32, .rows = 4, .k_block = 128, .group_vectors = 2, .groups = 4, .tile_keys = 32, .key_step = 4,       \
-    .out_rows = 4, .out_vectors = 2, .tile_rows = 6, .row_tiles = 8, .panel_vectors = 2, .panels = 2,                  \
-    .tile_k_block = 256
+typedef struct tuning_row {
+    const char *name, *vendor; /* parts of the device's name and vendor; NULL: any */
+    cl_device_type type;       /* CL_DEVICE_TYPE_ALL: any */
+    int lanes;                 /* tuning_lanes; 0: any */
+    tuning values;
+} tuning_row;
 
-static const tuning rows[] = {
-    {.origin = "defaults for CPUs",
-     .type = CL_DEVICE_TYPE_CPU,
-     .prefers_clblast = false,
-     .local_size = 1,
-     .v_part = 1024,
-     .few_rows_chunk = 0,
-     TILES_MEASURED_ON_CPUS},
-    {.origin = "defaults",
-     .type = CL_DEVICE_TYPE_ALL,
-     .prefers_clblast = true,
-     .local_size = 64,
-     .v_part = 64,
-     .few_rows_chunk = 256,
-     TILES_MEASURED_ON_CPUS},
+#define MEASURED_ATTENTION_TILES                                                                                       \
+    { .group_vectors = 2, .groups = 4, .key_block = 32, .key_step = 4, .out_rows = 4, .out_vectors = 2 }
+
+#define MEASURED_TILES                                                                                                 \
+    .attention = {MEASURED_ATTENTION_TILES, MEASURED_ATTENTION_TILES, MEASURED_ATTENTION_TILES},                       \
+    .projection = {.rows = 6, .row_tiles = 8, .panel_vectors = 2, .panels = 2, .k_block = 256},                        \
+    .projection_portable = {.rows = 4, .k_block = 128}
+
+/* CPUs: a work-group is what a core runs at a time, so one work-item each keeps all cores busy; private arrays live on
+ * the stack, so a work-item takes the whole width of V and no score is computed twice. */
+#define CPU_VALUES .local_size = 1, .attention_portable = {.key_block = 32, .v_part = 1024}, MEASURED_TILES
+
+/* Most exact rows first: a device's name, then a vendor, then a type. The last one fits everything; its private arrays
+ * are scarce registers or scratch memory, so a work-item takes 64 columns of V, and 64 work-items share the keys they
+ * read. */
+static const tuning_row rows[] = {
+    {.type = CL_DEVICE_TYPE_CPU, .lanes = 16, .values = {.origin = "CPUs with 512-bit vectors", CPU_VALUES}},
+    {.type = CL_DEVICE_TYPE_CPU, .lanes = 8, .values = {.origin = "CPUs with 256-bit vectors", CPU_VALUES}},
+    {.type = CL_DEVICE_TYPE_ALL,
+     .values = {.origin = "defaults",
+                .prefers_clblast = 1,
+                .local_size = 64,
+                .few_rows_chunk = 256,
+                .attention_portable = {.key_block = 32, .v_part = 64},
+                MEASURED_TILES}},
 };
 
-static bool row_fits(const tuning *row, const device_caps *caps) {
+static bool row_fits(const tuning_row *row, const device_caps *caps) {
     return (row->name == NULL || text_contains_ignoring_case(caps->name, row->name)) &&
            (row->vendor == NULL || text_contains_ignoring_case(caps->vendor, row->vendor)) &&
-           (row->type & caps->type) != 0;
+           (row->type & caps->type) != 0 && (row->lanes == 0 || row->lanes == tuning_lanes(caps));
 }
 
 int tuning_lanes(const device_caps *caps) {
     return caps->native_float_width >= 16 ? 16 : 8;
 }
 
-const tuning *tuning_find(const device_caps *caps) {
+int width_class_columns(int width_class) {
+    return 64 << width_class;
+}
+
+int width_class_of(int64_t width) {
+    int found = 0;
+    while (found + 1 < WIDTH_CLASSES && width > width_class_columns(found)) {
+        ++found;
+    }
+    return found;
+}
+
+tuning tuning_find(const device_caps *caps) {
     const size_t count = sizeof(rows) / sizeof(rows[0]);
     for (size_t i = 0; i + 1 < count; ++i) {
         if (row_fits(&rows[i], caps)) {
-            return &rows[i];
+            return rows[i].values;
         }
     }
-    return &rows[count - 1];
+    return rows[count - 1].values;
 }

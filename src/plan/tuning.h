@@ -2,30 +2,60 @@
 #ifndef OCLATTN_PLAN_TUNING_H
 #define OCLATTN_PLAN_TUNING_H
 
+#include <stdint.h>
+
 #include "../device/device.h"
 
 /* With no more query rows than this, a device with many processors is kept busy by splitting the keys. */
 enum { FEW_ROWS = 8 };
 
+/* Rows of K and V up to 64, 128 and 256 wide: the widths that attention_tiled_cpu is compiled for. */
+enum { WIDTH_CLASSES = 3 };
+
+/* No projection variant pads the columns of weights to more than this. */
+enum { MOST_PANEL_COLUMNS = 64 };
+
+/* attention_tiled_cpu.cl: the macros of the same names. */
+typedef struct attention_tiles {
+    int group_vectors, groups, key_block, key_step, out_rows, out_vectors;
+} attention_tiles;
+
+/* attention_portable.cl: KEY_BLOCK, V_PART. */
+typedef struct portable_tiles {
+    int key_block, v_part;
+} portable_tiles;
+
+/* projection_tiled_cpu.cl: the macros of the same names. */
+typedef struct projection_tiles {
+    int rows, row_tiles, panel_vectors, panels, k_block;
+} projection_tiles;
+
+/* projection_portable.cl: ROWS, K_BLOCK. */
+typedef struct portable_projection_tiles {
+    int rows, k_block;
+} portable_projection_tiles;
+
+/* Every value is described in tuning_parameters.c. */
 typedef struct tuning {
-    const char *origin;        /* which row it is, for people */
-    const char *name, *vendor; /* parts of the device's name and vendor; NULL: any */
-    cl_device_type type;       /* CL_DEVICE_TYPE_ALL: any */
-    bool prefers_clblast;      /* for projections */
-    int local_size;            /* work-items per work-group that kernels without local memory ask for */
-    int key_block, v_part;     /* attention_portable.cl: KEY_BLOCK, V_PART */
-    int few_rows_chunk;        /* keys of a chunk where q_len is at most FEW_ROWS; 0: not chunked */
-    /* attention_tiled_cpu.cl: GROUP_VECTORS, GROUPS, KEY_BLOCK, KEY_STEP, OUT_ROWS, OUT_VECTORS */
-    int group_vectors, groups, tile_keys, key_step, out_rows, out_vectors;
-    int rows, k_block; /* projection_portable.cl: ROWS, K_BLOCK */
-    /* projection_tiled_cpu.cl: ROWS, ROW_TILES, PANEL_VECTORS, PANELS, K_BLOCK */
-    int tile_rows, row_tiles, panel_vectors, panels, tile_k_block;
+    const char *origin;  /* where it is from, for people; static */
+    int prefers_clblast; /* for projections: 0 or 1 */
+    int local_size;      /* work-items per work-group that kernels without local memory ask for */
+    int few_rows_chunk;  /* keys of a chunk where q_len is at most FEW_ROWS; 0: not chunked */
+    attention_tiles attention[WIDTH_CLASSES];
+    portable_tiles attention_portable;
+    projection_tiles projection;
+    portable_projection_tiles projection_portable;
 } tuning;
 
 /* Floats of a vector for the kernels that use wide ones: LANES of lanes.clh. */
 int tuning_lanes(const device_caps *caps);
 
-/* Never NULL. */
-const tuning *tuning_find(const device_caps *caps);
+/* The columns that a class's kernel holds, and the class for rows that are `width` wide (the last one where none is
+ * wide enough). */
+int width_class_columns(int width_class);
+int width_class_of(int64_t width);
+
+/* The table's row for the device. */
+tuning tuning_find(const device_caps *caps);
 
 #endif

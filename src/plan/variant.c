@@ -83,7 +83,7 @@ static bool problem_fits(const variant *row, const variant_request *request, tex
 
 /* Reasons that do not count where the variant is asked for by name. */
 static bool is_good_unasked(const variant *row, const oclattn_context *context, const tuning *tuned, text *refusals) {
-    if (row->only_if_preferred && !tuned->prefers_clblast) {
+    if (row->only_if_preferred && tuned->prefers_clblast == 0) {
         text_format(refusals, "%s: the tuning table (%s) does not prefer it on this device\n", row->name,
                     tuned->origin);
         return false;

@@ -266,9 +266,10 @@ static json_t *explain_projection(const machine *m, const char *cache_dir) {
     const device_caps *caps = &m->list.items[m->chosen].caps;
     const variant_request request = {.operation = PLAN_PROJECTION};
     text refusals = {0};
+    const tuning tuned = tuning_find(caps);
     size_t cursor = 0;
     oclattn_context *context = play_context(caps, cache_dir);
-    const variant *row = context ? variant_next(&request, context, tuning_find(caps), &cursor, &refusals) : NULL;
+    const variant *row = context ? variant_next(&request, context, &tuned, &cursor, &refusals) : NULL;
     json_t *answer = json_pack("{s:s, s:o, s:o}", "operation", "projection", "variant",
                                row ? json_string(row->name) : json_null(), "refusals", lines_of(refusals.data, NULL));
     text_clear(&refusals);
@@ -304,7 +305,7 @@ bool machine_choose(machine *m, json_t *document, const char *spec, const char *
     const device_record *record = &m->list.items[m->chosen];
     json_object_set_new(document, "choice",
                         json_pack("{s:o, s:o, s:s, s:o}", "device", address(record), "why", reason_of_choice(m, spec),
-                                  "tuning", tuning_find(&record->caps)->origin, "operations",
+                                  "tuning", tuning_find(&record->caps).origin, "operations",
                                   explain_operations(m, cache_dir)));
     return true;
 }

@@ -1,0 +1,150 @@
+#include "tuning_parameters.h"
+
+#include <string.h>
+
+/* VECTOR of storage.clh. */
+enum { STORAGE_VECTOR = 16 };
+
+/* A work-item's private arrays lie on the stack of one of the driver's threads. */
+enum { MOST_PRIVATE_BYTES = 768 * 1024 };
+
+const tuning_group_info tuning_groups[TUNING_GROUPS] = {
+    [TUNING_GENERAL] = {"general", NULL},
+    [TUNING_ATTENTION_64] = {"attention_tiled_cpu.64", "attention_tiled_cpu.cl"},
+    [TUNING_ATTENTION_128] = {"attention_tiled_cpu.128", "attention_tiled_cpu.cl"},
+    [TUNING_ATTENTION_256] = {"attention_tiled_cpu.256", "attention_tiled_cpu.cl"},
+    [TUNING_ATTENTION_PORTABLE] = {"attention_portable", "attention_portable.cl"},
+    [TUNING_PROJECTION] = {"projection_tiled_cpu", "projection_tiled_cpu.cl"},
+    [TUNING_PROJECTION_PORTABLE] = {"projection_portable", "projection_portable.cl"},
+};
+
+#define ATTENTION_PARAMETERS(group, at)                                                                                \
+    {group, "group_vectors", offsetof(tuning, at.group_vectors), 1, 8, 1, "vectors of query rows in a group"},         \
+        {group, "groups", offsetof(tuning, at.groups), 1, 16, 1, "groups of query rows in a work-item's tile"},        \
+        {group, "key_block", offsetof(tuning, at.key_block), 1, 64, 1, "keys of a block"},                             \
+        {group, "key_step", offsetof(tuning, at.key_step), 1, 16, 1, "keys of the scores' register tile"},             \
+        {group, "out_rows", offsetof(tuning, at.out_rows), 1, 16, 1, "rows of the output's register tile"}, {          \
+        group, "out_vectors", offsetof(tuning, at.out_vectors), 1, 16, 1,                                              \
+            "vectors of columns of the output's register tile"                                                         \
+    }
+
+const tuning_parameter tuning_parameters[] = {
+    {TUNING_GENERAL, "local_size", offsetof(tuning, local_size), 1, 1024, 1,
+     "work-items of a work-group, in kernels without local memory"},
+    {TUNING_GENERAL, "few_rows_chunk", offsetof(tuning, few_rows_chunk), 0, 1 << 20, 64,
+     "keys of a part, where few query rows would leave processors idle; 0: not split"},
+    {TUNING_GENERAL, "prefers_clblast", offsetof(tuning, prefers_clblast), 0, 1, 1,
+     "1: projections by CLBlast, where it can take them"},
+    ATTENTION_PARAMETERS(TUNING_ATTENTION_64, attention[0]),
+    ATTENTION_PARAMETERS(TUNING_ATTENTION_128, attention[1]),
+    ATTENTION_PARAMETERS(TUNING_ATTENTION_256, attention[2]),
+    {TUNING_ATTENTION_PORTABLE, "key_block", offsetof(tuning, attention_portable.key_block), 16, 256, 16,
+     "keys of a block"},
+    {TUNING_ATTENTION_PORTABLE, "v_part", offsetof(tuning, attention_portable.v_part), 16, 1024, 16,
+     "columns of v that a work-item sums up"},
+    {TUNING_PROJECTION, "rows", offsetof(tuning, projection.rows), 1, 16, 1, "rows of the register tile"},
+    {TUNING_PROJECTION, "row_tiles", offsetof(tuning, projection.row_tiles), 1, 64, 1,
+     "register tiles of a work-item, one below the other"},
+    {TUNING_PROJECTION, "panel_vectors", offsetof(tuning, projection.panel_vectors), 1, 8, 1,
+     "vectors of columns in a panel of weights"},
+    {TUNING_PROJECTION, "panels", offsetof(tuning, projection.panels), 1, 16, 1, "panels of a work-item"},
+    {TUNING_PROJECTION, "k_block", offsetof(tuning, projection.k_block), 16, 1024, 16, "terms of a partial sum"},
+    {TUNING_PROJECTION_PORTABLE, "rows", offsetof(tuning, projection_portable.rows), 1, 16, 1,
+     "rows of a work-item's tile"},
+    {TUNING_PROJECTION_PORTABLE, "k_block", offsetof(tuning, projection_portable.k_block), 16, 1024, 16,
+     "terms of a partial sum"},
+};
+
+const size_t tuning_parameter_count = sizeof(tuning_parameters) / sizeof(tuning_parameters[0]);
+
+int tuning_value(const tuning *tuned, const tuning_parameter *parameter) {
+    int value;
+    memcpy(&value, (const char *)tuned + parameter->offset, sizeof(value));
+    return value;
+}
+
+void tuning_set_value(tuning *tuned, const tuning_parameter *parameter, int value) {
+    memcpy((char *)tuned + parameter->offset, &value, sizeof(value));
+}
+
+bool tuning_allows(const tuning_parameter *parameter, int value) {
+    return value == parameter->least ||
+           (value > parameter->least && value <= parameter->most && value % parameter->step == 0);
+}
+
+static bool check_each(const tuning *tuned, tuning_group group, text *why) {
+    for (size_t i = 0; i < tuning_parameter_count; ++i) {
+        const tuning_parameter *parameter = &tuning_parameters[i];
+        const int value = tuning_value(tuned, parameter);
+        if (parameter->group == group && !tuning_allows(parameter, value)) {
+            text_format(why, "%s is %d: allowed are %d to %d in steps of %d", parameter->name, value, parameter->least,
+                        parameter->most, parameter->step);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool divides(int part, int whole, const char *part_name, const char *whole_name, text *why) {
+    if (whole % part != 0) {
+        text_format(why, "%s, %d, is not a multiple of %s, %d", whole_name, whole, part_name, part);
+        return false;
+    }
+    return true;
+}
+
+static bool is_at_most(long long bytes, long long most, const char *what, text *why) {
+    if (bytes > most) {
+        text_format(why, "%s, %lld, is more than %lld", what, bytes, most);
+        return false;
+    }
+    return true;
+}
+
+/* tile_state and tile_view of attention_tiled_cpu.cl; what a row has besides queries, scores and sums takes less than
+ * 128 bytes. */
+static long long attention_bytes(const attention_tiles *tiles, int columns, int lanes) {
+    const long long rows = (long long)tiles->groups * tiles->group_vectors * lanes;
+    const long long floats = rows * (3 * columns + tiles->key_block) + 2LL * tiles->key_block * columns;
+    return floats * (long long)sizeof(float) + rows * 128;
+}
+
+static bool check_attention(const attention_tiles *tiles, int columns, int lanes, text *why) {
+    return divides(tiles->out_rows, tiles->group_vectors * lanes, "out_rows", "a group's rows (group_vectors x lanes)",
+                   why) &&
+           divides(tiles->out_vectors * lanes, columns, "out_vectors x lanes", "the class's width", why) &&
+           divides(tiles->key_step, tiles->key_block, "key_step", "key_block", why) &&
+           is_at_most(attention_bytes(tiles, columns, lanes), MOST_PRIVATE_BYTES, "a tile's size in bytes", why);
+}
+
+/* The sums and terms of projection_tiled_cpu.cl. */
+static long long projection_bytes(const projection_tiles *tiles, int lanes) {
+    const long long sums = (long long)tiles->panels * tiles->rows * tiles->row_tiles * tiles->panel_vectors * lanes;
+    return (sums + (long long)tiles->rows * tiles->k_block) * (long long)sizeof(float);
+}
+
+static bool check_projection(const projection_tiles *tiles, int lanes, text *why) {
+    return divides(STORAGE_VECTOR, tiles->panel_vectors * lanes, "16", "a panel's columns (panel_vectors x lanes)",
+                   why) &&
+           is_at_most(tiles->panel_vectors * lanes, MOST_PANEL_COLUMNS, "a panel's columns (panel_vectors x lanes)",
+                      why) &&
+           is_at_most(projection_bytes(tiles, lanes), MOST_PRIVATE_BYTES, "a tile's size in bytes", why);
+}
+
+bool tuning_check(const tuning *tuned, tuning_group group, int lanes, text *why) {
+    if (!check_each(tuned, group, why)) {
+        return false;
+    }
+    switch (group) {
+    case TUNING_ATTENTION_64:
+    case TUNING_ATTENTION_128:
+    case TUNING_ATTENTION_256: {
+        const int width_class = (int)group - (int)TUNING_ATTENTION_64;
+        return check_attention(&tuned->attention[width_class], width_class_columns(width_class), lanes, why);
+    }
+    case TUNING_PROJECTION:
+        return check_projection(&tuned->projection, lanes, why);
+    default:
+        return true;
+    }
+}

@@ -1,0 +1,51 @@
+/* What may be tuned: one list of the parameters in struct tuning, for everything that reads, writes, shows or searches
+ * them. */
+#ifndef OCLATTN_PLAN_TUNING_PARAMETERS_H
+#define OCLATTN_PLAN_TUNING_PARAMETERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "../program/text.h"
+#include "tuning.h"
+
+/* Parameters that are measured, checked and replaced together. */
+typedef enum tuning_group {
+    TUNING_GENERAL,
+    TUNING_ATTENTION_64, /* the width classes, in order */
+    TUNING_ATTENTION_128,
+    TUNING_ATTENTION_256,
+    TUNING_ATTENTION_PORTABLE,
+    TUNING_PROJECTION,
+    TUNING_PROJECTION_PORTABLE,
+    TUNING_GROUPS
+} tuning_group;
+
+typedef struct tuning_group_info {
+    const char *name;        /* "attention_tiled_cpu.64": what its parameters' names begin with */
+    const char *kernel_file; /* in cl/; NULL: not for one kernel */
+} tuning_group_info;
+
+typedef struct tuning_parameter {
+    tuning_group group;
+    const char *name;      /* without that of the group */
+    size_t offset;         /* of an int in struct tuning */
+    int least, most, step; /* allowed: `least`, and multiples of `step` up to `most` */
+    const char *meaning;   /* one line */
+} tuning_parameter;
+
+extern const tuning_group_info tuning_groups[TUNING_GROUPS];
+extern const tuning_parameter tuning_parameters[];
+extern const size_t tuning_parameter_count;
+
+int tuning_value(const tuning *tuned, const tuning_parameter *parameter);
+void tuning_set_value(tuning *tuned, const tuning_parameter *parameter, int value);
+
+/* Whether the value alone is allowed. */
+bool tuning_allows(const tuning_parameter *parameter, int value);
+
+/* Whether a group's values are allowed, each alone and all together, for vectors of `lanes`; `why` receives what is
+ * wrong, in one line without its end. */
+bool tuning_check(const tuning *tuned, tuning_group group, int lanes, text *why);
+
+#endif

@@ -1,0 +1,142 @@
+/* The tuning table and the rules that its values obey. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "plan/tuning.h"
+#include "plan/tuning_parameters.h"
+
+static tuning find(cl_device_type type, cl_uint native_float_width) {
+    const device_caps caps = {.name = "some device", .type = type, .native_float_width = native_float_width};
+    return tuning_find(&caps);
+}
+
+static void test_rows_go_by_type_and_vectors(void **state) {
+    (void)state;
+    assert_string_equal(find(CL_DEVICE_TYPE_CPU, 16).origin, "CPUs with 512-bit vectors");
+    assert_string_equal(find(CL_DEVICE_TYPE_CPU, 8).origin, "CPUs with 256-bit vectors");
+    assert_string_equal(find(CL_DEVICE_TYPE_CPU, 1).origin, "CPUs with 256-bit vectors");
+    assert_string_equal(find(CL_DEVICE_TYPE_GPU, 16).origin, "defaults");
+    assert_string_equal(find(CL_DEVICE_TYPE_ACCELERATOR, 1).origin, "defaults");
+}
+
+static void test_rows_obey_the_rules(void **state) {
+    (void)state;
+    const cl_device_type types[] = {CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR};
+    for (int i = 0; i < 6; i++) {
+        const int lanes = i % 2 == 0 ? 8 : 16;
+        const tuning tuned = find(types[i / 2], (cl_uint)lanes);
+        for (int group = 0; group < TUNING_GROUPS; group++) {
+            text why = {0};
+            if (!tuning_check(&tuned, (tuning_group)group, lanes, &why)) {
+                fail_msg("%s, %s: %s", tuned.origin, tuning_groups[group].name, why.data);
+            }
+            assert_int_equal(why.length, 0);
+        }
+    }
+}
+
+static void test_width_classes(void **state) {
+    (void)state;
+    const int64_t widths[][2] = {{1, 0}, {64, 0}, {65, 1}, {128, 1}, {129, 2}, {256, 2}, {257, 2}};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        assert_int_equal(width_class_of(widths[i][0]), widths[i][1]);
+    }
+    assert_int_equal(width_class_columns(0), 64);
+    assert_int_equal(width_class_columns(2), 256);
+}
+
+static const tuning_parameter *find_parameter(tuning_group group, const char *name) {
+    for (size_t i = 0; i < tuning_parameter_count; i++) {
+        if (tuning_parameters[i].group == group && strcmp(tuning_parameters[i].name, name) == 0) {
+            return &tuning_parameters[i];
+        }
+    }
+    fail_msg("no parameter %s", name);
+    return NULL;
+}
+
+/* Every int of struct tuning is described exactly once. */
+static void test_parameters_cover_the_struct(void **state) {
+    (void)state;
+    unsigned char seen[sizeof(tuning)] = {0};
+    for (size_t i = 0; i < tuning_parameter_count; i++) {
+        const tuning_parameter *p = &tuning_parameters[i];
+        assert_true(p->least <= p->most && p->step > 0 && p->meaning[0] != '\0');
+        for (size_t at = 0; at < sizeof(int); at++) {
+            assert_int_equal(seen[p->offset + at]++, 0);
+        }
+    }
+    for (size_t at = offsetof(tuning, prefers_clblast);
+         at < offsetof(tuning, projection_portable) + sizeof(portable_projection_tiles); at++) {
+        assert_int_equal(seen[at], 1);
+    }
+}
+
+/* Sets one value in the row for CPUs and returns what is wrong with its group, "" if nothing. */
+static const char *trouble(tuning_group group, const char *name, int value, int lanes) {
+    static char message[256];
+    tuning tuned = find(CL_DEVICE_TYPE_CPU, (cl_uint)lanes);
+    text why = {0};
+    const tuning_parameter *parameter = find_parameter(group, name);
+    tuning_set_value(&tuned, parameter, value);
+    assert_int_equal(tuning_value(&tuned, parameter), value);
+    const bool allowed = tuning_check(&tuned, group, lanes, &why);
+    snprintf(message, sizeof message, "%s", why.length > 0 ? why.data : "");
+    assert_int_equal(allowed, message[0] == '\0');
+    text_clear(&why);
+    return message;
+}
+
+static void test_single_values(void **state) {
+    (void)state;
+    for (size_t i = 0; i < tuning_parameter_count; i++) {
+        const tuning_parameter *p = &tuning_parameters[i];
+        assert_true(tuning_allows(p, p->least));
+        assert_false(tuning_allows(p, p->least - 1));
+        assert_false(tuning_allows(p, p->most + 1));
+        assert_false(tuning_allows(p, INT32_MIN));
+        assert_false(tuning_allows(p, INT32_MAX));
+        assert_non_null(strstr(trouble(p->group, p->name, p->most + 1, 8), "allowed are"));
+        assert_non_null(strstr(trouble(p->group, p->name, p->most + 1, 8), p->name));
+    }
+    assert_string_equal(trouble(TUNING_GENERAL, "few_rows_chunk", 128, 8), "");
+    assert_non_null(strstr(trouble(TUNING_GENERAL, "few_rows_chunk", 100, 8), "in steps of 64"));
+    assert_non_null(strstr(trouble(TUNING_PROJECTION, "k_block", 24, 8), "in steps of 16"));
+}
+
+static void test_relations(void **state) {
+    (void)state;
+    /* A group has 2 x 8 or 2 x 16 rows. */
+    assert_non_null(strstr(trouble(TUNING_ATTENTION_64, "out_rows", 3, 8), "out_rows"));
+    assert_string_equal(trouble(TUNING_ATTENTION_64, "out_rows", 8, 8), "");
+    assert_string_equal(trouble(TUNING_ATTENTION_64, "out_vectors", 8, 8), "");
+    assert_non_null(strstr(trouble(TUNING_ATTENTION_64, "out_vectors", 8, 16), "width"));
+    assert_string_equal(trouble(TUNING_ATTENTION_128, "out_vectors", 8, 16), "");
+    assert_non_null(strstr(trouble(TUNING_ATTENTION_256, "out_vectors", 3, 8), "width"));
+    assert_non_null(strstr(trouble(TUNING_ATTENTION_128, "key_step", 5, 8), "key_block"));
+    assert_non_null(strstr(trouble(TUNING_ATTENTION_128, "key_block", 30, 8), "key_step"));
+    assert_non_null(strstr(trouble(TUNING_ATTENTION_256, "groups", 16, 16), "bytes"));
+    assert_non_null(strstr(trouble(TUNING_PROJECTION, "panel_vectors", 1, 8), "multiple of 16"));
+    assert_string_equal(trouble(TUNING_PROJECTION, "panel_vectors", 1, 16), "");
+    assert_non_null(strstr(trouble(TUNING_PROJECTION, "panel_vectors", 8, 16), "more than 64"));
+    assert_string_equal(trouble(TUNING_PROJECTION, "panel_vectors", 8, 8), "");
+    assert_string_equal(trouble(TUNING_PROJECTION, "row_tiles", 64, 16), "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows_go_by_type_and_vectors),
+        cmocka_unit_test(test_rows_obey_the_rules),
+        cmocka_unit_test(test_width_classes),
+        cmocka_unit_test(test_parameters_cover_the_struct),
+        cmocka_unit_test(test_single_values),
+        cmocka_unit_test(test_relations),
+    };
+    return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
+}
