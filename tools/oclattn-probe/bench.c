@@ -16,6 +16,7 @@ static const measure_row rows[] = {
     {"fma_f64_gflops", "multiply and add, f64", "GFLOP/s"},
     {"global_read_gb_per_s", "memory, reading", "GB/s"},
     {"global_copy_gb_per_s", "memory, copying (both ways)", "GB/s"},
+    {"cached_read_gb_per_s", "cache, reading", "GB/s"},
     {"local_read_gb_per_s", "local memory, reading", "GB/s"},
     {"launch_alone_us", "launch and wait", "us"},
     {"launch_in_row_us", "launch in a row of 200", "us"},
@@ -65,33 +66,6 @@ static void hear(const char *text, void *user) {
     json_decref(line);
 }
 
-static size_t group_size(const device_caps *caps) {
-    const size_t wanted = 64;
-    size_t group = caps->max_work_group_size < wanted ? caps->max_work_group_size : wanted;
-    if (caps->max_work_item_sizes[0] > 0 && caps->max_work_item_sizes[0] < group) {
-        group = caps->max_work_item_sizes[0];
-    }
-    return group > 0 ? group : 1;
-}
-
-/* Enough work-items to fill every unit several times over. */
-static bench_task task_for(const device_record *device, double budget_s) {
-    const device_caps *caps = &device->caps;
-    const size_t units = caps->compute_units > 0 ? caps->compute_units : 1;
-    const bool is_cpu = (caps->type & CL_DEVICE_TYPE_CPU) != 0;
-    size_t items = units * (is_cpu ? 256 : 2048);
-    items = items > (size_t)1 << 20 ? (size_t)1 << 20 : items;
-    return (bench_task){.platform_index = device->platform_index,
-                        .device_index = device->device_index,
-                        .budget_s = budget_s,
-                        .is_cpu = is_cpu,
-                        .has_fp16 = caps->has_fp16,
-                        .has_fp64 = caps->has_fp64,
-                        .work_group = group_size(caps),
-                        .items = items,
-                        .largest_buffer = caps->max_allocation_bytes};
-}
-
 static void fill_gaps(listener *l, const char *reason) {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         if (!json_object_get(l->measures, rows[i].key)) {
@@ -110,8 +84,7 @@ static void show_share(const listener *l, const char *kind) {
     const double found = json_real_value(json_object_get(measures, reached));
     if (most > 0 && found > 0) {
         property_raw(json_object_get(l->shapes, kind), shape, sizeof shape);
-        printf("attention with B Hq Hkv Sq Skv D Dv = %s: %.0f %% of what is reachable\n", shape,
-               100 * found / most);
+        printf("attention with B Hq Hkv Sq Skv D Dv = %s: %.0f %% of what is reachable\n", shape, 100 * found / most);
     }
 }
 
@@ -133,7 +106,7 @@ static void show_measures(const machine *m, const listener *l) {
 
 exit_code bench_run(const machine *m, json_t *document, double budget_s, bool quiet, failure *f) {
     const device_record *device = &m->list.items[m->chosen];
-    bench_task task = task_for(device, budget_s);
+    bench_task task = {device->platform_index, device->device_index, budget_s};
     listener l = {.measures = json_object(),
                   .unknown = json_object(),
                   .shapes = json_object(),
@@ -142,14 +115,15 @@ exit_code bench_run(const machine *m, json_t *document, double budget_s, bool qu
     const bool ended = child_run(bench_measure, &task, 5 * budget_s + 300, hear, &l, &child);
     show_progress(&l, "");
     json_object_set_new(document, "bench",
-                    json_pack("{s:o, s:f, s:O, s:O, s:O}", "device",
-                              json_sprintf("%d:%d", device->platform_index, device->device_index), "budget_seconds",
-                              budget_s, "measures", l.measures, "unknown", l.unknown, "attention_shapes", l.shapes));
+                        json_pack("{s:o, s:f, s:O, s:O, s:O}", "device",
+                                  json_sprintf("%d:%d", device->platform_index, device->device_index), "budget_seconds",
+                                  budget_s, "measures", l.measures, "unknown", l.unknown, "attention_shapes",
+                                  l.shapes));
     fill_gaps(&l, ended ? "it was not measured" : "the driver broke down");
     bool good = true;
     if (l.cannot_open[0] != '\0') {
-        good = fail_with(f, EXIT_RUNTIME, "device %d:%d cannot be measured: %s", task.platform_index,
-                         task.device_index, l.cannot_open);
+        good = fail_with(f, EXIT_RUNTIME, "device %d:%d cannot be measured: %s", task.platform_index, task.device_index,
+                         l.cannot_open);
     } else if (!ended) {
         good = fail_with(f, EXIT_RUNTIME, "the driver %s while %s%s%s", child.trouble,
                          l.running[0] != '\0' ? l.running : "starting", child.said[0] != '\0' ? ", saying " : "",

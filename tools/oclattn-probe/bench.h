@@ -4,13 +4,9 @@
 
 #include "machine.h"
 
-/* What a measurement must know of the device. */
 typedef struct bench_task {
     int platform_index, device_index;
     double budget_s;
-    bool is_cpu, has_fp16, has_fp64;
-    size_t work_group, items; /* of a launch that fills the device */
-    uint64_t largest_buffer;  /* bytes */
 } bench_task;
 
 /* child_job: a line {"measure", "value" or null, "reason"} for each measure, and {"starts"} before it. */

@@ -9,17 +9,18 @@ typedef struct attention_work {
     oclattn_attention_args args;
 } attention_work;
 
-static bool run_attention(bench *b, void *data) {
-    attention_work *w = data;
-    oclattn_error error = {0};
-    if (oclattn_attention_enqueue(w->plan, b->s.queue, &w->args, 0, NULL, NULL, &error) == OCLATTN_OK) {
-        return true;
-    }
-    snprintf(b->s.problem, sizeof b->s.problem, "%.500s", error.message);
-    return false;
+static bool library_failed(const oclattn_error *error, failure *f) {
+    return fail_with(f, EXIT_RUNTIME, "%s", error->message);
 }
 
-static bool plan_attention(bench *b, attention_work *w) {
+static bool run_attention(void *data, cl_command_queue queue, cl_event *event, failure *f) {
+    const attention_work *w = data;
+    oclattn_error error = {0};
+    return oclattn_attention_enqueue(w->plan, queue, &w->args, 0, NULL, event, &error) == OCLATTN_OK ||
+           library_failed(&error, f);
+}
+
+static bool plan_attention(const bench *b, attention_work *w, failure *f) {
     oclattn_attention_desc desc;
     oclattn_error error = {0};
     oclattn_attention_desc_init(&desc);
@@ -30,42 +31,33 @@ static bool plan_attention(bench *b, attention_work *w) {
     desc.kv_len = w->keys;
     desc.head_dim = desc.v_dim = w->width;
     oclattn_attention_args_init(&w->args);
-    if (oclattn_attention_plan(b->s.context, &desc, &w->plan, &error) != OCLATTN_OK) {
-        snprintf(b->s.problem, sizeof b->s.problem, "%.500s", error.message);
-        return false;
-    }
-    return true;
+    return oclattn_attention_plan(b->s.context, &desc, &w->plan, &error) == OCLATTN_OK || library_failed(&error, f);
 }
 
-/* K and V are noise; Q is the beginning of K, which does no harm. */
-static bool bind_attention(bench *b, attention_work *w) {
+static bool bind_attention(const bench *b, attention_work *w, failure *f) {
     const size_t workspace = oclattn_plan_workspace_bytes(w->plan);
     const size_t cache = (size_t)(w->kv_heads * w->keys * w->width) * sizeof(float);
-    const size_t out = (size_t)(w->heads * w->rows * w->width) * sizeof(float);
-    if (cache > b->data_bytes || out > b->data_bytes) {
-        snprintf(b->s.problem, sizeof b->s.problem, "the device's buffers are too small for it");
-        return false;
-    }
-    w->args.q.buffer = w->args.k.buffer = b->data;
-    w->args.v.buffer = session_buffer(&b->s, cache, NULL);
-    w->args.o.buffer = b->out;
-    w->args.workspace = workspace > 0 ? session_buffer(&b->s, workspace, NULL) : NULL;
-    if (!w->args.v.buffer || (workspace > 0 && !w->args.workspace)) {
-        return false;
-    }
-    const cl_int code = clEnqueueCopyBuffer(b->s.queue, b->data, w->args.v.buffer, 0, 0, cache, 0, NULL, NULL);
-    return code == CL_SUCCESS || session_failed(&b->s, "clEnqueueCopyBuffer", code);
+    const size_t rows = (size_t)(w->heads * w->rows * w->width) * sizeof(float);
+    w->args.q.buffer = measure_noise(&b->device, rows, f);
+    w->args.k.buffer = measure_noise(&b->device, cache, f);
+    w->args.v.buffer = measure_noise(&b->device, cache, f);
+    w->args.o.buffer = measure_buffer(&b->device, rows, f);
+    w->args.workspace = workspace > 0 ? measure_buffer(&b->device, workspace, f) : NULL;
+    return w->args.q.buffer && w->args.k.buffer && w->args.v.buffer && w->args.o.buffer &&
+           (workspace == 0 || w->args.workspace);
 }
 
 /* Seconds of one call; below 0: it failed. */
-static double time_attention(bench *b, attention_work *w) {
-    const bool ready = plan_attention(b, w) && bind_attention(b, w);
-    const double time = ready ? least_time(b, run_attention, w) : -1;
+static double time_attention(const bench *b, attention_work *w, failure *f) {
+    const bool ready = plan_attention(b, w, f) && bind_attention(b, w, f);
+    const double time = ready ? least_time(b, run_attention, w, f) : -1;
+    measure_release_buffer(w->args.q.buffer);
+    measure_release_buffer(w->args.k.buffer);
+    measure_release_buffer(w->args.v.buffer);
+    measure_release_buffer(w->args.o.buffer);
+    measure_release_buffer(w->args.workspace);
     oclattn_plan_destroy(w->plan);
     w->plan = NULL;
-    while (b->s.buffer_count > 2) {
-        clReleaseMemObject(b->s.buffers[--b->s.buffer_count]);
-    }
     return time;
 }
 
@@ -82,30 +74,38 @@ static double bound_of(const bench *b, const attention_work *w) {
     return fmax(operations_of(w) / b->fma_f32, bytes / b->read_bandwidth);
 }
 
-static void report_attention(bench *b, const char *kind, const attention_work *w, double time) {
+static void report_attention(const bench *b, const char *kind, const attention_work *w, double time, const failure *f) {
     char measure[64];
     const double bound = bound_of(b, w);
     bench_print(json_pack("{s:s, s:[i, I, I, I, I, I, I]}", "problem", kind, "shape", 1, (json_int_t)w->heads,
-                         (json_int_t)w->kv_heads, (json_int_t)w->rows, (json_int_t)w->keys, (json_int_t)w->width,
-                         (json_int_t)w->width),
-               b->to);
+                          (json_int_t)w->kv_heads, (json_int_t)w->rows, (json_int_t)w->keys, (json_int_t)w->width,
+                          (json_int_t)w->width),
+                b->to);
     snprintf(measure, sizeof measure, "attention_%s_reachable_gflops", kind);
     report(b, measure, bound > 0 ? operations_of(w) / bound / 1e9 : -1, "the FMA rate or the bandwidth is not known");
     snprintf(measure, sizeof measure, "attention_%s_reached_gflops", kind);
-    report(b, measure, time > 0 ? operations_of(w) / time / 1e9 : -1, b->s.problem);
+    report(b, measure, time > 0 ? operations_of(w) / time / 1e9 : -1, f->text);
 }
 
 /* Sequences grow until one call takes long enough to fill the device. */
-void bench_attention(bench *b) {
-    attention_work many = {.heads = 8, .kv_heads = 8, .rows = 512, .keys = 512, .width = 64};
-    attention_work one = {.heads = 32, .kv_heads = 8, .rows = 1, .keys = 4096, .width = 128};
+static void bench_many_rows(const bench *b) {
+    const double long_enough_s = 0.005;
+    attention_work w = {.heads = 8, .kv_heads = 8, .rows = 512, .keys = 512, .width = 64};
+    failure f = {0};
     starts(b, "attention_many_rows_reached_gflops");
-    double time = time_attention(b, &many);
-    while (time > 0 && time < LEAST_RUN_S / 4 && many.rows < 8192) {
-        many.rows = many.keys = 2 * many.rows;
-        time = time_attention(b, &many);
+    double time = time_attention(b, &w, &f);
+    while (time > 0 && time < long_enough_s && w.rows < 8192) {
+        w.rows = w.keys = 2 * w.rows;
+        time = time_attention(b, &w, &f);
     }
-    report_attention(b, "many_rows", &many, time);
+    report_attention(b, "many_rows", &w, time, &f);
+}
+
+void bench_attention(const bench *b) {
+    attention_work one = {.heads = 32, .kv_heads = 8, .rows = 1, .keys = 4096, .width = 128};
+    failure f = {0};
+    bench_many_rows(b);
     starts(b, "attention_one_row_reached_gflops");
-    report_attention(b, "one_row", &one, time_attention(b, &one));
+    const double time = time_attention(b, &one, &f);
+    report_attention(b, "one_row", &one, time, &f);
 }

@@ -9,21 +9,15 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
 #endif
 
 #include "device/text.h"
+#include "measure/clock.h"
 
 enum { MOST_ANSWER_BYTES = 16 << 20 };
-
-double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 typedef struct stream {
     int descriptor; /* -1: at its end */

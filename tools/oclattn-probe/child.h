@@ -21,7 +21,4 @@ typedef struct child_result {
 bool child_run(child_job job, void *data, double limit_s, child_listener listener, void *user, child_result *result);
 void child_clear(child_result *result);
 
-/* Seconds, of a clock that never goes back. */
-double now_s(void);
-
 #endif
