@@ -18,11 +18,11 @@ static tuning find(cl_device_type type, cl_uint native_float_width) {
 
 static void test_rows_go_by_type_and_vectors(void **state) {
     (void)state;
-    assert_string_equal(find(CL_DEVICE_TYPE_CPU, 16).origin, "CPUs with 512-bit vectors");
-    assert_string_equal(find(CL_DEVICE_TYPE_CPU, 8).origin, "CPUs with 256-bit vectors");
-    assert_string_equal(find(CL_DEVICE_TYPE_CPU, 1).origin, "CPUs with 256-bit vectors");
-    assert_string_equal(find(CL_DEVICE_TYPE_GPU, 16).origin, "defaults");
-    assert_string_equal(find(CL_DEVICE_TYPE_ACCELERATOR, 1).origin, "defaults");
+    assert_string_equal(find(CL_DEVICE_TYPE_CPU, 16).row, "CPUs with 512-bit vectors");
+    assert_string_equal(find(CL_DEVICE_TYPE_CPU, 8).row, "CPUs with 256-bit vectors");
+    assert_string_equal(find(CL_DEVICE_TYPE_CPU, 1).row, "CPUs with 256-bit vectors");
+    assert_string_equal(find(CL_DEVICE_TYPE_GPU, 16).row, "defaults");
+    assert_string_equal(find(CL_DEVICE_TYPE_ACCELERATOR, 1).row, "defaults");
 }
 
 static void test_rows_obey_the_rules(void **state) {
@@ -34,7 +34,7 @@ static void test_rows_obey_the_rules(void **state) {
         for (int group = 0; group < TUNING_GROUPS; group++) {
             text why = {0};
             if (!tuning_check(&tuned, (tuning_group)group, lanes, &why)) {
-                fail_msg("%s, %s: %s", tuned.origin, tuning_groups[group].name, why.data);
+                fail_msg("%s, %s: %s", tuned.row, tuning_groups[group].name, why.data);
             }
             assert_int_equal(why.length, 0);
         }

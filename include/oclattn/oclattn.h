@@ -96,9 +96,10 @@ typedef struct oclattn_context_options {
      * name, case ignored. NULL: the environment variable OCLATTN_DEVICE, and without it the best GPU, then accelerator,
      * then CPU. Ignored by oclattn_context_create_from_cl. */
     const char *device;
-    /* Folder for compiled kernels, and for the list of variants that failed a self-test (`quarantine`). NULL:
-     * OCLATTN_CACHE_DIR, else $XDG_CACHE_HOME/oclattn, else $HOME/.cache/oclattn. "", here or in OCLATTN_CACHE_DIR: no
-     * cache on disk. A folder that cannot be used costs one log line, never an error. */
+    /* Folder for compiled kernels, for the list of variants that failed a self-test (`quarantine`), and for what was
+     * measured on this machine (`tuning`). NULL: OCLATTN_CACHE_DIR, else $XDG_CACHE_HOME/oclattn, else
+     * $HOME/.cache/oclattn. "", here or in OCLATTN_CACHE_DIR: no cache on disk. A folder that cannot be used costs one
+     * log line, never an error. */
     const char *cache_dir;
     oclattn_log_level log_level; /* messages above it are not produced; NONE by default */
     oclattn_log_fn log;          /* NULL: no log */
@@ -173,7 +174,9 @@ typedef struct oclattn_tensor {
 
 /* ---- plans ------------------------------------------------------------------------------------------------------ */
 
-/* A compiled, immutable computation. */
+/* A compiled, immutable computation. Its tiles are those of the library's table, and over it those of the tuning file when
+ * the plan is made: the one that the environment variable OCLATTN_TUNING names ("off": none), else `tuning` in the cache
+ * folder. Prepared weights fit plans with the same tiles only. */
 typedef struct oclattn_plan oclattn_plan;
 
 OCLATTN_API void oclattn_plan_destroy(oclattn_plan *plan);

@@ -1,6 +1,8 @@
 /* Attention: variants, plans, launches. */
 #include <stdio.h>
 
+#include "../plan/tuning_file.h"
+#include "../plan/tuning_parameters.h"
 #include "../plan/variant.h"
 #include "attention_problem.h"
 #include "attention_variants.h"
@@ -77,7 +79,7 @@ static oclattn_status check_allocations(const attention_plan *self, oclattn_erro
 
 static oclattn_status resolve(attention_plan *self, const oclattn_attention_desc *desc, oclattn_error *error) {
     RETURN_IF_ERROR(attention_problem_make(desc, &self->problem, error));
-    self->tuned = tuning_find(&self->base.context->caps);
+    self->tuned = tuning_for(self->base.context);
     settle_chunks(self);
     RETURN_IF_ERROR(choose_variant(self, error));
     RETURN_IF_ERROR(check_allocations(self, error));
@@ -169,7 +171,7 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
     describe_features(desc, lines);
     text_format(lines, "\n%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
     variant_describe_refusals(&self->refusals, indent, lines);
-    attention_describe_tiles(self->chosen->id, &self->tuned, &plan->context->caps, desc, indent, lines);
+    tuning_describe(&self->tuned, attention_tiles_of(self->chosen->id, desc), &plan->context->caps, indent, lines);
     const int64_t chunks = chunk_count(self, desc->kv_len);
     if (chunks > 1) {
         text_format(lines, "%s  keys in %lld chunks of %lld, merged in order\n", indent, (long long)chunks,

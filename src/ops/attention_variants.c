@@ -54,15 +54,6 @@ int64_t attention_combine_items(const attention_problem *problem) {
     return attention_rows(problem) * parts(problem->desc.v_dim, COMBINE_COLUMNS);
 }
 
-void attention_describe_tiles(variant_id id, const tuning *tuned, const device_caps *caps,
-                              const oclattn_attention_desc *desc, const char *indent, text *lines) {
-    text_format(lines, "%s  tiles (%s): ", indent, tuned->origin);
-    if (id == VARIANT_ATTENTION_TILED_CPU) {
-        const attention_tiles *tiles = &tuned->attention[class_of(desc)];
-        text_format(lines, "%d query rows a work-item in vectors of %d, %d keys a block\n",
-                    tiles->groups * tiles->group_vectors * tuning_lanes(caps), tuning_lanes(caps), tiles->key_block);
-        return;
-    }
-    text_format(lines, "1 query row and %d columns of v a work-item, %d keys a block, work-groups of %d\n",
-                tuned->attention_portable.v_part, tuned->attention_portable.key_block, tuned->local_size);
+tuning_group attention_tiles_of(variant_id id, const oclattn_attention_desc *desc) {
+    return id == VARIANT_ATTENTION_TILED_CPU ? width_class_group(class_of(desc)) : TUNING_ATTENTION_PORTABLE;
 }

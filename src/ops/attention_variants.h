@@ -15,7 +15,7 @@ int64_t attention_items(variant_id id, const tuning *tuned, const device_caps *c
                         int64_t chunk_count);
 int64_t attention_combine_items(const attention_problem *problem);
 
-void attention_describe_tiles(variant_id id, const tuning *tuned, const device_caps *caps,
-                              const oclattn_attention_desc *desc, const char *indent, text *lines);
+/* The group of its tiles. */
+tuning_group attention_tiles_of(variant_id id, const oclattn_attention_desc *desc);
 
 #endif

@@ -1,6 +1,6 @@
 /* Split and merge: a packed matrix to heads, and back. */
 #include "../plan/params.h"
-#include "../plan/tuning.h"
+#include "../plan/tuning_file.h"
 #include "check.h"
 #include "ops.h"
 
@@ -69,7 +69,7 @@ static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
                                   .options = "",
                                   .name = splits(self) ? "split" : "merge",
                                   .params_bytes = sizeof(heads_params),
-                                  .preferred_local = (size_t)tuning_find(&plan->context->caps).local_size,
+                                  .preferred_local = (size_t)tuning_for(plan->context).local_size,
                                   .most_items = item_count(self)};
     return planned_kernel_make(plan->context, &source, &self->kernel, error);
 }

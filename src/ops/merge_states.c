@@ -1,6 +1,6 @@
 /* Merging the results over two sets of keys. */
 #include "../plan/params.h"
-#include "../plan/tuning.h"
+#include "../plan/tuning_file.h"
 #include "check.h"
 #include "ops.h"
 
@@ -35,7 +35,7 @@ static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
                                   .options = "",
                                   .name = "merge_states",
                                   .params_bytes = sizeof(states_params),
-                                  .preferred_local = (size_t)tuning_find(&plan->context->caps).local_size,
+                                  .preferred_local = (size_t)tuning_for(plan->context).local_size,
                                   .most_items = self->o.dims[0]};
     return planned_kernel_make(plan->context, &source, &self->kernel, error);
 }

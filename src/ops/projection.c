@@ -1,5 +1,7 @@
 /* Projections: y = x W + b. */
 #include "../plan/params.h"
+#include "../plan/tuning_file.h"
+#include "../plan/tuning_parameters.h"
 #include "../plan/variant.h"
 #include "blas.h"
 #include "check.h"
@@ -70,7 +72,7 @@ static oclattn_status make_specs(projection_plan *self, oclattn_error *error) {
 static oclattn_status choose_variant(projection_plan *self, oclattn_error *error) {
     const variant_request request = {.operation = PLAN_PROJECTION, .wanted = self->desc.variant};
     size_t cursor = 0;
-    self->tuned = tuning_find(&self->base.context->caps);
+    self->tuned = tuning_for(self->base.context);
     for (;;) {
         self->chosen = variant_next(&request, self->base.context, &self->tuned, &cursor, &self->refusals);
         if (self->chosen == NULL) {
@@ -193,6 +195,11 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
                 type_name(desc->y_type));
     text_format(lines, "%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
     variant_describe_refusals(&self->refusals, indent, lines);
+    if (self->chosen->id != VARIANT_PROJECTION_CLBLAST) {
+        const bool tiled = self->chosen->id == VARIANT_PROJECTION_TILED_CPU;
+        tuning_describe(&self->tuned, tiled ? TUNING_PROJECTION : TUNING_PROJECTION_PORTABLE, &plan->context->caps,
+                        indent, lines);
+    }
     text_format(lines, "%s  workspace: %zu bytes\n", indent, plan->workspace_bytes);
 }
 
@@ -221,7 +228,8 @@ static oclattn_status check_matrix(const projection_plan *self, const prepared_m
                          self->b.used ? "with" : "without");
     }
     if (matrix->panel != projection_panel_width(self)) {
-        return error_set(error, OCLATTN_INVALID_ARGUMENT, "weights were prepared for another variant than %s",
+        return error_set(error, OCLATTN_INVALID_ARGUMENT,
+                         "weights were prepared for another variant or other tiles than those of %s",
                          self->chosen->name);
     }
     return OCLATTN_OK;

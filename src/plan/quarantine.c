@@ -1,11 +1,10 @@
 #include "quarantine.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "../device/text.h"
+#include "../program/file.h"
 #include "../program/os.h"
 
 /* The first line; then "variant <tab> device <tab> driver <tab> library version <tab> reason" on each. */
@@ -21,23 +20,8 @@ typedef struct quarantine_entry {
     size_t lengths[FIELD_COUNT];
 } quarantine_entry;
 
-static void file_path(const char *cache_dir, const char *ending, text *path) {
-    text_format(path, "%s/quarantine%s", cache_dir, ending);
-}
-
-/* False: there is no such file. */
-static bool read_file(const char *path, text *content) {
-    FILE *stream = os_is_regular_file(path) ? fopen(path, "rb") : NULL;
-    if (stream == NULL) {
-        return false;
-    }
-    char block[4096];
-    size_t got = 0;
-    while (content->length <= MOST_BYTES && (got = fread(block, 1, sizeof(block), stream)) > 0) {
-        text_add(content, block, got);
-    }
-    fclose(stream);
-    return content->length > 0 && !content->failed;
+static void file_path(const char *cache_dir, text *path) {
+    text_format(path, "%s/quarantine", cache_dir);
 }
 
 /* The entry at *at, which moves behind it. False: the line is none. */
@@ -88,8 +72,8 @@ static bool load(const char *cache_dir, const logger *log, text *content) {
     if (cache_dir == NULL) {
         return false;
     }
-    file_path(cache_dir, "", &path);
-    bool loaded = !path.failed && read_file(path.data, content);
+    file_path(cache_dir, &path);
+    bool loaded = !path.failed && file_load(path.data, MOST_BYTES, content) && content->length > 0;
     if (loaded && !is_whole(content)) {
         log_line(log, OCLATTN_LOG_WARNING, "%s is damaged and ignored: no variant is in quarantine", path.data);
         loaded = false;
@@ -141,29 +125,12 @@ static void add_entry(text *to, const device_caps *caps, const char *variant, co
     text_format(to, "%s\t%s\t%s\t%s\t%s\n", variant, caps->name, caps->driver_version, oclattn_version(), clean);
 }
 
-/* Readers see the old file or the whole new one. */
 static bool write_file(const char *cache_dir, const text *content) {
     text path = {0};
-    text temporary = {0};
-    char ending[64];
-    snprintf(ending, sizeof(ending), ".%ld.tmp", os_process_id());
-    file_path(cache_dir, "", &path);
-    file_path(cache_dir, ending, &temporary);
-    FILE *stream = NULL;
-    bool written = false;
-    if (!path.failed && !temporary.failed && os_make_folders(cache_dir)) {
-        stream = fopen(temporary.data, "wb");
-    }
-    if (stream != NULL) {
-        written = fwrite(content->data, 1, content->length, stream) == content->length;
-        written = fclose(stream) == 0 && written && rename(temporary.data, path.data) == 0;
-    }
+    file_path(cache_dir, &path);
+    const bool written = !path.failed && os_make_folders(cache_dir) && file_replace(path.data, content);
     const int reason = errno;
-    if (stream != NULL && !written) {
-        remove(temporary.data);
-    }
     text_clear(&path);
-    text_clear(&temporary);
     errno = reason;
     return written;
 }

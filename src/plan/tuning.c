@@ -25,10 +25,10 @@ typedef struct tuning_row {
  * are scarce registers or scratch memory, so a work-item takes 64 columns of V, and 64 work-items share the keys they
  * read. */
 static const tuning_row rows[] = {
-    {.type = CL_DEVICE_TYPE_CPU, .lanes = 16, .values = {.origin = "CPUs with 512-bit vectors", CPU_VALUES}},
-    {.type = CL_DEVICE_TYPE_CPU, .lanes = 8, .values = {.origin = "CPUs with 256-bit vectors", CPU_VALUES}},
+    {.type = CL_DEVICE_TYPE_CPU, .lanes = 16, .values = {.row = "CPUs with 512-bit vectors", CPU_VALUES}},
+    {.type = CL_DEVICE_TYPE_CPU, .lanes = 8, .values = {.row = "CPUs with 256-bit vectors", CPU_VALUES}},
     {.type = CL_DEVICE_TYPE_ALL,
-     .values = {.origin = "defaults",
+     .values = {.row = "defaults",
                 .prefers_clblast = 1,
                 .local_size = 64,
                 .few_rows_chunk = 256,
@@ -58,6 +58,10 @@ int width_class_of(int64_t width) {
     return found;
 }
 
+tuning_group width_class_group(int width_class) {
+    return (tuning_group)((int)TUNING_ATTENTION_64 + width_class);
+}
+
 tuning tuning_find(const device_caps *caps) {
     const size_t count = sizeof(rows) / sizeof(rows[0]);
     for (size_t i = 0; i + 1 < count; ++i) {
@@ -66,4 +70,12 @@ tuning tuning_find(const device_caps *caps) {
         }
     }
     return rows[count - 1].values;
+}
+
+void tuning_add_origin(const tuning *tuned, tuning_group group, text *to) {
+    if (tuned->from_file[group]) {
+        text_format(to, "tuning file %s", tuned->path);
+    } else {
+        text_add_string(to, tuned->row);
+    }
 }

@@ -1,10 +1,12 @@
-/* Tuned parameters: one table, looked up from the most exact row to the defaults. */
+/* Tuned parameters: one table, looked up from the most exact row to the defaults. What the user has measured
+ * (tuning_file.h) goes over it. */
 #ifndef OCLATTN_PLAN_TUNING_H
 #define OCLATTN_PLAN_TUNING_H
 
 #include <stdint.h>
 
 #include "../device/device.h"
+#include "../program/text.h"
 
 /* With no more query rows than this, a device with many processors is kept busy by splitting the keys. */
 enum { FEW_ROWS = 8 };
@@ -35,9 +37,25 @@ typedef struct portable_projection_tiles {
     int rows, k_block;
 } portable_projection_tiles;
 
+/* Values that are measured, checked and replaced together. */
+typedef enum tuning_group {
+    TUNING_GENERAL,
+    TUNING_ATTENTION_64, /* the width classes, in order */
+    TUNING_ATTENTION_128,
+    TUNING_ATTENTION_256,
+    TUNING_ATTENTION_PORTABLE,
+    TUNING_PROJECTION,
+    TUNING_PROJECTION_PORTABLE,
+    TUNING_GROUPS
+} tuning_group;
+
+enum { TUNING_PATH_SIZE = 512 };
+
 /* Every value is described in tuning_parameters.c. */
 typedef struct tuning {
-    const char *origin;  /* where it is from, for people; static */
+    const char *row;             /* of the table, for people; static */
+    char path[TUNING_PATH_SIZE]; /* of the tuning file, its end where it is too long */
+    bool from_file[TUNING_GROUPS];
     int prefers_clblast; /* for projections: 0 or 1 */
     int local_size;      /* work-items per work-group that kernels without local memory ask for */
     int few_rows_chunk;  /* keys of a chunk where q_len is at most FEW_ROWS; 0: not chunked */
@@ -55,7 +73,13 @@ int tuning_lanes(const device_caps *caps);
 int width_class_columns(int width_class);
 int width_class_of(int64_t width);
 
+/* The group of attention_tiled_cpu for a class. */
+tuning_group width_class_group(int width_class);
+
 /* The table's row for the device. */
 tuning tuning_find(const device_caps *caps);
+
+/* Where a group's values are from: "tuning file PATH", or the row. */
+void tuning_add_origin(const tuning *tuned, tuning_group group, text *to);
 
 #endif

@@ -9,7 +9,8 @@ enum { STORAGE_VECTOR = 16 };
 enum { MOST_PRIVATE_BYTES = 768 * 1024 };
 
 const tuning_group_info tuning_groups[TUNING_GROUPS] = {
-    [TUNING_GENERAL] = {"general", NULL},
+    /* Not for one kernel, but this is the one that it does most for. */
+    [TUNING_GENERAL] = {"general", "attention_portable.cl"},
     [TUNING_ATTENTION_64] = {"attention_tiled_cpu.64", "attention_tiled_cpu.cl"},
     [TUNING_ATTENTION_128] = {"attention_tiled_cpu.128", "attention_tiled_cpu.cl"},
     [TUNING_ATTENTION_256] = {"attention_tiled_cpu.256", "attention_tiled_cpu.cl"},
@@ -56,6 +57,15 @@ const tuning_parameter tuning_parameters[] = {
 };
 
 const size_t tuning_parameter_count = sizeof(tuning_parameters) / sizeof(tuning_parameters[0]);
+
+const tuning_parameter *tuning_find_parameter(tuning_group group, const char *name) {
+    for (size_t i = 0; i < tuning_parameter_count; ++i) {
+        if (tuning_parameters[i].group == group && strcmp(tuning_parameters[i].name, name) == 0) {
+            return &tuning_parameters[i];
+        }
+    }
+    return NULL;
+}
 
 int tuning_value(const tuning *tuned, const tuning_parameter *parameter) {
     int value;
@@ -139,7 +149,7 @@ bool tuning_check(const tuning *tuned, tuning_group group, int lanes, text *why)
     case TUNING_ATTENTION_64:
     case TUNING_ATTENTION_128:
     case TUNING_ATTENTION_256: {
-        const int width_class = (int)group - (int)TUNING_ATTENTION_64;
+        const int width_class = (int)group - (int)width_class_group(0);
         return check_attention(&tuned->attention[width_class], width_class_columns(width_class), lanes, why);
     }
     case TUNING_PROJECTION:
@@ -147,4 +157,18 @@ bool tuning_check(const tuning *tuned, tuning_group group, int lanes, text *why)
     default:
         return true;
     }
+}
+
+void tuning_describe(const tuning *tuned, tuning_group group, const device_caps *caps, const char *indent,
+                     text *lines) {
+    text_format(lines, "%s  tiles (", indent);
+    tuning_add_origin(tuned, group, lines);
+    text_format(lines, "): vectors of %d", tuning_lanes(caps));
+    for (size_t i = 0; i < tuning_parameter_count; ++i) {
+        const tuning_parameter *parameter = &tuning_parameters[i];
+        if (parameter->group == group) {
+            text_format(lines, ", %s %d", parameter->name, tuning_value(tuned, parameter));
+        }
+    }
+    text_add_string(lines, "\n");
 }

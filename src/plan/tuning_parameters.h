@@ -9,21 +9,9 @@
 #include "../program/text.h"
 #include "tuning.h"
 
-/* Parameters that are measured, checked and replaced together. */
-typedef enum tuning_group {
-    TUNING_GENERAL,
-    TUNING_ATTENTION_64, /* the width classes, in order */
-    TUNING_ATTENTION_128,
-    TUNING_ATTENTION_256,
-    TUNING_ATTENTION_PORTABLE,
-    TUNING_PROJECTION,
-    TUNING_PROJECTION_PORTABLE,
-    TUNING_GROUPS
-} tuning_group;
-
 typedef struct tuning_group_info {
     const char *name;        /* "attention_tiled_cpu.64": what its parameters' names begin with */
-    const char *kernel_file; /* in cl/; NULL: not for one kernel */
+    const char *kernel_file; /* in cl/: measurements hold for one version of it */
 } tuning_group_info;
 
 typedef struct tuning_parameter {
@@ -41,11 +29,17 @@ extern const size_t tuning_parameter_count;
 int tuning_value(const tuning *tuned, const tuning_parameter *parameter);
 void tuning_set_value(tuning *tuned, const tuning_parameter *parameter, int value);
 
+/* NULL: there is none of that name. */
+const tuning_parameter *tuning_find_parameter(tuning_group group, const char *name);
+
 /* Whether the value alone is allowed. */
 bool tuning_allows(const tuning_parameter *parameter, int value);
 
 /* Whether a group's values are allowed, each alone and all together, for vectors of `lanes`; `why` receives what is
  * wrong, in one line without its end. */
 bool tuning_check(const tuning *tuned, tuning_group group, int lanes, text *why);
+
+/* Adds a line with a group's values and where they are from, after `indent`. */
+void tuning_describe(const tuning *tuned, tuning_group group, const device_caps *caps, const char *indent, text *lines);
 
 #endif

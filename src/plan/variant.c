@@ -84,8 +84,9 @@ static bool problem_fits(const variant *row, const variant_request *request, tex
 /* Reasons that do not count where the variant is asked for by name. */
 static bool is_good_unasked(const variant *row, const oclattn_context *context, const tuning *tuned, text *refusals) {
     if (row->only_if_preferred && tuned->prefers_clblast == 0) {
-        text_format(refusals, "%s: the tuning table (%s) does not prefer it on this device\n", row->name,
-                    tuned->origin);
+        text_format(refusals, "%s: not preferred on this device (", row->name);
+        tuning_add_origin(tuned, TUNING_GENERAL, refusals);
+        text_add_string(refusals, ")\n");
         return false;
     }
     if (row->good_on != 0 && (row->good_on & context->caps.type) == 0) {

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "entry.h"
+#include "file.h"
 #include "hash.h"
 #include "os.h"
 
 #define MAX_ENTRY_BYTES ((size_t)256 << 20)
-#define MAX_TEMPORARY_NAMES 100
 
 /* ---- the folder ------------------------------------------------------------------------------------------------- */
 
@@ -102,11 +102,10 @@ void cache_describe(text *key, const oclattn_context *context, const text *sourc
     describe_environment(key);
 }
 
-/* The path of a key's entry, with an ending; free it. NULL: out of memory. */
-static char *entry_path(const oclattn_context *context, const text *key, const char *ending) {
+/* The path of a key's entry; free it. NULL: out of memory. */
+static char *entry_path(const oclattn_context *context, const text *key) {
     text path = {0};
-    text_format(&path, "%s/%016" PRIx64 ".bin%s", context->cache_dir, hash_bytes(HASH_START, key->data, key->length),
-                ending);
+    text_format(&path, "%s/%016" PRIx64 ".bin", context->cache_dir, hash_bytes(HASH_START, key->data, key->length));
     if (path.failed) {
         text_clear(&path);
     }
@@ -115,28 +114,14 @@ static char *entry_path(const oclattn_context *context, const text *key, const c
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-static void read_file(const char *path, text *content) {
-    FILE *stream = os_is_regular_file(path) ? fopen(path, "rb") : NULL;
-    if (!stream) {
-        return;
-    }
-    char block[16384];
-    size_t got;
-    while (content->length < MAX_ENTRY_BYTES && (got = fread(block, 1, sizeof block, stream)) > 0) {
-        text_add(content, block, got);
-    }
-    fclose(stream);
-}
-
 unsigned char *cache_load(const oclattn_context *context, const text *key, size_t *size) {
-    char *path = entry_path(context, key, "");
+    char *path = entry_path(context, key);
     if (!path) {
         return NULL;
     }
     text content = {0};
-    read_file(path, &content);
     unsigned char *binary = NULL;
-    if (!content.failed && content.length > 0) {
+    if (file_load(path, MAX_ENTRY_BYTES, &content) && content.length > 0) {
         const char *why = entry_decode(&content, key, &binary, size);
         if (why) {
             log_line(&context->log, OCLATTN_LOG_DEBUG, "cache entry %s is not used: %s", path, why);
@@ -149,54 +134,14 @@ unsigned char *cache_load(const oclattn_context *context, const text *key, size_
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
-static bool write_whole_file(FILE *stream, const text *content) {
-    errno = 0;
-    const bool written = fwrite(content->data, 1, content->length, stream) == content->length;
-    const int reason = errno;
-    const bool closed = fclose(stream) == 0;
-    if (!written) {
-        errno = reason;
-    }
-    return written && closed;
-}
-
-/* Creates a file that no other thread or process writes, beside the entry. *path is to be freed. */
-static FILE *open_temporary(const oclattn_context *context, const text *key, char **path) {
-    FILE *stream = NULL;
-    *path = NULL;
-    errno = EEXIST;
-    for (int i = 0; !stream && errno == EEXIST && i < MAX_TEMPORARY_NAMES; i++) {
-        char ending[64];
-        snprintf(ending, sizeof ending, ".%ld.%d.tmp", os_process_id(), i);
-        free(*path);
-        *path = entry_path(context, key, ending);
-        stream = *path ? fopen(*path, "wbx") : NULL;
-    }
-    return stream;
-}
-
-/* Readers see the old entry or the whole new one, never a part. */
-static bool write_and_rename(const oclattn_context *context, const text *key, const text *content, const char *path) {
-    char *temporary;
-    FILE *stream = open_temporary(context, key, &temporary);
-    const bool stored = stream && write_whole_file(stream, content) && rename(temporary, path) == 0;
-    const int reason = errno;
-    if (stream && !stored) {
-        remove(temporary);
-    }
-    free(temporary);
-    errno = reason;
-    return stored;
-}
-
 /* errno says why it failed. */
 static bool write_entry(const oclattn_context *context, const text *key, const text *content) {
-    char *path = entry_path(context, key, "");
+    char *path = entry_path(context, key);
     if (!path) {
         errno = ENOMEM;
         return false;
     }
-    const bool stored = os_make_folders(context->cache_dir) && write_and_rename(context, key, content, path);
+    const bool stored = os_make_folders(context->cache_dir) && file_replace(path, content);
     const int reason = errno;
     free(path);
     errno = reason;

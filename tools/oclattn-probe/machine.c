@@ -7,6 +7,7 @@
 #include "device/list.h"
 #include "device/text.h"
 #include "ops/ops.h"
+#include "plan/tuning_file.h"
 #include "plan/variant.h"
 #include "program/os.h"
 
@@ -266,15 +267,26 @@ static json_t *explain_projection(const machine *m, const char *cache_dir) {
     const device_caps *caps = &m->list.items[m->chosen].caps;
     const variant_request request = {.operation = PLAN_PROJECTION};
     text refusals = {0};
-    const tuning tuned = tuning_find(caps);
     size_t cursor = 0;
     oclattn_context *context = play_context(caps, cache_dir);
+    const tuning tuned = context ? tuning_for(context) : (tuning){0};
     const variant *row = context ? variant_next(&request, context, &tuned, &cursor, &refusals) : NULL;
     json_t *answer = json_pack("{s:s, s:o, s:o}", "operation", "projection", "variant",
                                row ? json_string(row->name) : json_null(), "refusals", lines_of(refusals.data, NULL));
     text_clear(&refusals);
     free(context);
     return answer;
+}
+
+static json_t *explain_tuning(const device_caps *caps, const char *cache_dir) {
+    oclattn_context *context = play_context(caps, cache_dir);
+    const tuning tuned = context ? tuning_for(context) : tuning_find(caps);
+    bool from_file = false;
+    for (int group = 0; group < TUNING_GROUPS; group++) {
+        from_file = from_file || tuned.from_file[group];
+    }
+    free(context);
+    return from_file ? json_sprintf("%s, and over it tuning file %s", tuned.row, tuned.path) : json_string(tuned.row);
 }
 
 static json_t *explain_operations(const machine *m, const char *cache_dir) {
@@ -304,8 +316,8 @@ bool machine_choose(machine *m, json_t *document, const char *spec, const char *
     }
     const device_record *record = &m->list.items[m->chosen];
     json_object_set_new(document, "choice",
-                        json_pack("{s:o, s:o, s:s, s:o}", "device", address(record), "why", reason_of_choice(m, spec),
-                                  "tuning", tuning_find(&record->caps).origin, "operations",
+                        json_pack("{s:o, s:o, s:o, s:o}", "device", address(record), "why", reason_of_choice(m, spec),
+                                  "tuning", explain_tuning(&record->caps, cache_dir), "operations",
                                   explain_operations(m, cache_dir)));
     return true;
 }
