@@ -2,8 +2,8 @@
  *
  *     o = sum_c exp(m_c - M) o_c / (sum_c exp(m_c - M) l_c + exp(sink - M)),   M = max_c m_c
  *
- * where o_c is not normalised. One work-item takes VECTOR columns of a row. Source: Milakov and Gimelshein, "Online
- * normalizer calculation for softmax", 2018. */
+ * where o_c is not normalised. Chunks that the row sees nothing of are left out: nobody wrote them. One work-item takes
+ * VECTOR columns of a row. Source: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018. */
 
 #include "attention.clh"
 
@@ -20,13 +20,16 @@ __kernel void attention_combine(const attention_params params, ATTENTION_BUFFERS
         if (!view_row(p, number, &row, bias_scale, slopes, q_lens, kv_lens, q_starts, kv_starts, offsets)) {
             continue;
         }
+        const bool is_empty = row.i >= row.q_len || row.key_begin >= row.key_end;
+        const long first_chunk = is_empty ? 0 : row.key_begin / p->kv_chunk;
+        const long chunk_end = is_empty ? 0 : (row.key_end - 1) / p->kv_chunk + 1;
         float maximum = -INFINITY;
-        for (long chunk = 0; chunk < p->chunk_count; ++chunk) {
+        for (long chunk = first_chunk; chunk < chunk_end; ++chunk) {
             maximum = fmax(maximum, partial[partial_sums(p, number, chunk)]);
         }
         float sum = 0.0f;
         float16 o_sum = 0.0f;
-        for (long chunk = 0; chunk < p->chunk_count; ++chunk) {
+        for (long chunk = first_chunk; chunk < chunk_end; ++chunk) {
             const long sums = partial_sums(p, number, chunk);
             /* Without any maximum, the sums are 0, or NaN, which must get through. */
             const float factor = maximum == -INFINITY ? 1.0f : exp(partial[sums] - maximum);

@@ -249,6 +249,9 @@ __kernel void attention_portable(const attention_params params, ATTENTION_BUFFER
         if (!view_row(p, number, &row, bias_scale, slopes, q_lens, kv_lens, q_starts, kv_starts, offsets)) {
             continue;
         }
+        if (p->chunk_count > 1 && !chunk_is_seen(p, &row, chunk)) {
+            continue;
+        }
         const int columns = min(V_PART, p->v_dim - first_column);
         row_state state;
         clear_state(&state, columns);

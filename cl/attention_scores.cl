@@ -54,9 +54,8 @@ static void scores_to_probabilities(const attention_params *p, const row_view *r
     for (long j = 0; j < count; ++j) {
         maximum = fmax(maximum, row_scores[j]);
     }
-    float row_lse;
     const float sum = sum_scores(row_scores, count, maximum);
-    const float factor = finish_sum(maximum, sum, p->features & USES_SINKS, load_sink(p, row, sinks), &row_lse);
+    const float factor = normalising_factor(maximum, sum, p->features & USES_SINKS, load_sink(p, row, sinks));
     for (long j = 0; j < count; ++j) {
         row_scores[j] = row_scores[j] == -INFINITY ? 0.0f : exp(row_scores[j] - maximum) * factor;
     }

@@ -2,7 +2,8 @@
  *
  *     o_i = sum_j p_ij v_j,   p_ij = exp(s_ij - m_i) / l_i,   with m, l and o following the running maximum
  *
- * (online softmax, as in attention_portable.cl). Where the lanes of a vector go:
+ * (online softmax: Milakov and Gimelshein, 2018; in blocks of keys: Dao et al., "FlashAttention", 2022). Where the lanes of
+ * a vector go:
  *
  *                 GROUP queries               Scores: lanes are QUERIES. Q is transposed once, a key's elements are
  *     q  d  [ | | | | ... lanes ]             broadcast, and the softmax over keys needs no sum across lanes.
@@ -11,29 +12,21 @@
  *     o  i  [ | | | | ... columns ]           that o lies as it will be written.
  *
  * Register tiles: KEY_STEP keys x GROUP_VECTORS vectors of queries; OUT_ROWS rows x OUT_VECTORS vectors of columns. Keys
- * come in blocks, converted to f32 once for the whole tile. Blocks that no row of the tile sees are skipped; blocks that
- * some rows see in part get -inf where hidden.
+ * come in blocks, converted to f32 once for the whole tile; a group takes a block through all steps before the next group
+ * does, so that its scores stay near. Groups skip blocks that none of their rows sees, and write -inf over what some rows
+ * do not see.
  *
  * A hidden key's weight is exactly 0, but 0 * NaN is NaN: where a block holds a value that is not finite and a hidden
  * score, its sums skip hidden keys one by one. */
 
-#include "attention.clh"
-#include "lanes.clh"
+#include "tile_rows.clh"
 
 /* The widest rows of Q, K and V that the private arrays hold: a multiple of VECTOR and of OUT_VECTORS * LANES. */
 #ifndef WIDTH
 #define WIDTH 64
 #endif
 
-/* Vectors of queries in a group, and groups in a tile. */
-#ifndef GROUP_VECTORS
-#define GROUP_VECTORS 2
-#endif
-#ifndef GROUPS
-#define GROUPS 4
-#endif
-
-/* Keys of a block (a multiple of KEY_STEP, at most 64), and of a register tile. */
+/* Keys of a block (a multiple of KEY_STEP * GROUP_VECTORS and of STEP_VECTORS, at most 64), and of a register tile. */
 #ifndef KEY_BLOCK
 #define KEY_BLOCK 32
 #endif
@@ -41,12 +34,7 @@
 #define KEY_STEP 4
 #endif
 
-/* Blocks whose sums are added up before they go into the total. */
-#ifndef RECENT_BLOCKS
-#define RECENT_BLOCKS 16
-#endif
-
-/* Rows (a divisor of GROUP) and vectors of columns of the output's register tile. */
+/* Rows and vectors of columns of the output's register tile: their product divides GROUP. */
 #ifndef OUT_ROWS
 #define OUT_ROWS 4
 #endif
@@ -54,185 +42,133 @@
 #define OUT_VECTORS 2
 #endif
 
-#define GROUP (GROUP_VECTORS * LANES)
-#define TOTAL_KEYS (RECENT_BLOCKS * KEY_BLOCK)
-#define TILE (GROUPS * GROUP)
-/* The rows of a tile. Rows past `rows` are padding: zeros that nobody stores. */
-typedef struct tile_view {
-    int rows, groups;
-    long key_begin, key_end;     /* keys that some row sees */
-    long whole_begin, whole_end; /* keys that every row sees, mask and bias aside */
-    long k_base, v_base;
-    float bias_scale, slope;
-    long begin[TILE], end[TILE]; /* keys that a row sees, mask and bias aside */
-    long position[TILE];
-    long q_row[TILE], o_row[TILE], lse_at[TILE], mask_row[TILE], bias_row[TILE];
-    bool exists[TILE], within[TILE]; /* in the tensor; before q_lens */
-} tile_view;
+/* Keys whose sums are added up before they go into the total. */
+#define RECENT_KEYS 512
 
 typedef struct tile_state {
-    float queries[GROUPS * WIDTH * GROUP];    /* [group][d][query] */
-    float scores[GROUPS * KEY_BLOCK * GROUP]; /* [group][key][query], then weights */
-    float keys[KEY_BLOCK * WIDTH];            /* [key][d] */
-    float values[KEY_BLOCK * WIDTH];          /* [key][column] */
-    float maximum[TILE], shrink[TILE];
-    float sum[TILE], o[TILE * WIDTH];         /* of the last blocks; o is [row][column] */
-    /* Of the blocks before them, to be multiplied by `pending`: adding few large parts instead of many small blocks keeps
+    float ALIGNED queries[GROUPS * WIDTH * GROUP]; /* [group][d][query] */
+    float ALIGNED scores[KEY_BLOCK * GROUP];       /* [key][query] of one group, then weights */
+    float ALIGNED keys[KEY_BLOCK * WIDTH];         /* [key][d] */
+    float ALIGNED values[KEY_BLOCK * WIDTH];       /* [key][column] */
+    float ALIGNED maximum[TILE];
+    float ALIGNED shrink[TILE];
+    float ALIGNED sum[TILE]; /* of the recent keys */
+    float ALIGNED o[TILE * WIDTH]; /* [row][column] */
+    /* Of the keys before them, to be multiplied by `pending`: adding few large parts instead of many small blocks keeps
      * rounding errors from growing with the number of keys. */
-    float total_sum[TILE], total_o[TILE * WIDTH], pending[TILE];
-    ulong hidden[TILE];                       /* bit per key of the block, where it matters */
+    float ALIGNED total_sum[TILE];
+    float ALIGNED total_o[TILE * WIDTH];
+    float ALIGNED pending[TILE];
+    bool has_total, values_are_finite;
 } tile_state;
-
-static void view_tile_row(const attention_params *p, tile_view *tile, const row_view *row, int r)
-{
-    const bool within = row->exists && row->i < row->q_len;
-    tile->exists[r] = row->exists;
-    tile->within[r] = within;
-    tile->begin[r] = within ? row->key_begin : 0;
-    tile->end[r] = within ? row->key_end : 0;
-    tile->position[r] = row->position;
-    tile->q_row[r] = row->q_row;
-    tile->o_row[r] = row->o_row;
-    tile->lse_at[r] = row->lse_at;
-    tile->mask_row[r] = row->mask_row;
-    tile->bias_row[r] = row->bias_row;
-    if (tile->begin[r] < tile->end[r]) {
-        tile->key_begin = min(tile->key_begin, tile->begin[r]);
-        tile->key_end = max(tile->key_end, tile->end[r]);
-    }
-    tile->whole_begin = max(tile->whole_begin, tile->begin[r]);
-    tile->whole_end = min(tile->whole_end, tile->end[r]);
-}
-
-/* What rows past the last one of the tile look like: they see nothing and are not stored. */
-static void pad_tile(tile_view *tile)
-{
-    PLAIN_LOOP
-    for (int r = tile->rows; r < tile->groups * GROUP; ++r) {
-        tile->exists[r] = false;
-        tile->within[r] = false;
-        tile->begin[r] = 0;
-        tile->end[r] = 0;
-        tile->position[r] = 0;
-    }
-}
 
 /* Q, transposed and converted. Rows that do not exist are 0. */
 static void load_queries(const attention_params *p, const tile_view *tile, input_buffer q, tile_state *state)
 {
     PLAIN_LOOP
-    for (int r = 0; r < tile->groups * GROUP; ++r) {
-        float *to = state->queries + r / GROUP * WIDTH * GROUP + r % GROUP;
+    for (int first = 0; first < tile->groups * GROUP; first += VECTOR) {
+        float *to = state->queries + first / GROUP * WIDTH * GROUP + first % GROUP;
         PLAIN_LOOP
         for (int d = 0; d < p->head_dim; d += VECTOR) {
-            float lanes[VECTOR];
-            vstore16(tile->exists[r] ? load_from_row(q, tile->q_row[r], d, p->head_dim, p->q_type) : (float16)0.0f, 0,
-                     lanes);
+            float16 rows[VECTOR];
+            float ALIGNED parts[VECTOR * VECTOR];
             PLAIN_LOOP
-            for (int t = 0; t < min(VECTOR, p->head_dim - d); ++t) {
-                to[(d + t) * GROUP] = lanes[t];
+            for (int t = 0; t < VECTOR; ++t) {
+                const int r = first + t;
+                STORE_16(tile->exists[r] ? load_from_row(q, tile->q_row[r], d, p->head_dim, p->q_type) : (float16)0.0f,
+                         parts + t * VECTOR);
             }
-        }
-    }
-}
-
-static void load_keys(const attention_params *p, const tile_view *tile, input_buffer k, long first, int count,
-                      tile_state *state)
-{
-    PLAIN_LOOP
-    for (int j = 0; j < count; ++j) {
-        const long row = tile->k_base + (first + j) * p->strides[ATTENTION_K][2];
-        PLAIN_LOOP
-        for (int d = 0; d < p->head_dim; d += VECTOR) {
-            vstore16(load_from_row(k, row, d, p->head_dim, K_TYPE), 0, state->keys + j * WIDTH + d);
-        }
-    }
-}
-
-/* Says whether all of them are finite: 0 times anything else is NaN. */
-static bool load_values(const attention_params *p, const tile_view *tile, input_buffer v, long first, int count,
-                        tile_state *state)
-{
-    float16 zero = 0.0f;
-    PLAIN_LOOP
-    for (int j = 0; j < count; ++j) {
-        const long row = tile->v_base + (first + j) * p->strides[ATTENTION_V][2];
-        PLAIN_LOOP
-        for (int c = 0; c < p->v_dim; c += VECTOR) {
-            const float16 value = load_from_row(v, row, c, p->v_dim, V_TYPE);
-            zero = fma(value, (float16)0.0f, zero);
-            vstore16(value, 0, state->values + j * WIDTH + c);
-        }
-    }
-    return all(zero.lo == 0.0f) && all(zero.hi == 0.0f);
-}
-
-/* KEY_STEP scores for each query of a group. */
-static void score_keys(const float *queries, const float *keys, int head_dim, float scale, float *scores)
-{
-    lanes_float sums[KEY_STEP][GROUP_VECTORS];
-    #pragma unroll
-    for (int t = 0; t < KEY_STEP; ++t) {
-        #pragma unroll
-        for (int n = 0; n < GROUP_VECTORS; ++n) {
-            sums[t][n] = 0.0f;
-        }
-    }
-    for (int d = 0; d < head_dim; ++d) {
-        lanes_float query[GROUP_VECTORS];
-        #pragma unroll
-        for (int n = 0; n < GROUP_VECTORS; ++n) {
-            query[n] = LOAD_LANES(queries + d * GROUP + n * LANES);
-        }
-        #pragma unroll
-        for (int t = 0; t < KEY_STEP; ++t) {
-            const lanes_float key = keys[t * WIDTH + d];
             #pragma unroll
-            for (int n = 0; n < GROUP_VECTORS; ++n) {
-                sums[t][n] = fma(key, query[n], sums[t][n]);
+            for (int t = 0; t < VECTOR; ++t) {
+                rows[t] = LOAD_16(parts + t * VECTOR);
             }
-        }
-    }
-    #pragma unroll
-    for (int t = 0; t < KEY_STEP; ++t) {
-        #pragma unroll
-        for (int n = 0; n < GROUP_VECTORS; ++n) {
-            STORE_LANES(sums[t][n] * scale, scores + t * GROUP + n * LANES);
+            transpose_16(rows);
+            #pragma unroll
+            for (int t = 0; t < VECTOR; ++t) {
+                STORE_16(rows[t], to + (d + t) * GROUP);
+            }
         }
     }
 }
 
-static void score_block(const attention_params *p, const tile_view *tile, int count, tile_state *state)
+/* f32 copies of `count` rows. Says whether all are finite. */
+static bool load_rows(input_buffer from, long base, long stride, int count, int width, int type, float *to)
 {
+    int16 largest = 0; /* of the bits without sign: from 0x7f800000 on it is infinity or NaN */
     PLAIN_LOOP
-    for (int g = 0; g < tile->groups; ++g) {
+    for (int j = 0; j < count; ++j) {
+        const long row = base + j * stride;
+        PLAIN_LOOP
+        for (int c = 0; c < width; c += VECTOR) {
+            const float16 value = load_from_row(from, row, c, width, type);
+            largest = max(largest, as_int16(value) & 0x7fffffff);
+            STORE_16(value, to + j * WIDTH + c);
+        }
+    }
+    return !any(largest >= 0x7f800000);
+}
+
+/* KEYS scores for each query of VECTORS vectors. */
+#define DEFINE_SCORE_KEYS(NAME, KEYS, VECTORS)                                                                        \
+    static void NAME(const float *queries, const float *keys, int head_dim, float scale, float *scores)                \
+    {                                                                                                                  \
+        lanes_float sums[KEYS][VECTORS];                                                                               \
+        EACH_SUM(KEYS, VECTORS, t, n) { sums[t][n] = 0.0f; }                                                           \
+        for (int d = 0; d < head_dim; ++d) {                                                                           \
+            lanes_float query[VECTORS];                                                                                \
+            EACH(VECTORS, n) { query[n] = LOAD_LANES(queries + d * GROUP + n * LANES); }                               \
+            EACH_SUM(KEYS, VECTORS, t, n) { sums[t][n] = fma((lanes_float)keys[t * WIDTH + d], query[n], sums[t][n]); } \
+        }                                                                                                              \
+        EACH_SUM(KEYS, VECTORS, t, n) { STORE_LANES(sums[t][n] * scale, scores + t * GROUP + n * LANES); }             \
+    }
+
+/* Groups that are not full take as many sums in another shape, vector by vector. */
+DEFINE_SCORE_KEYS(score_keys, KEY_STEP, GROUP_VECTORS)
+DEFINE_SCORE_KEYS(score_keys_of_vector, KEY_STEP * GROUP_VECTORS, 1)
+
+/* Vectors of group g that hold rows. */
+static int group_vectors(const tile_view *tile, int g)
+{
+    return min(GROUP_VECTORS, (tile->rows - g * GROUP + LANES - 1) / LANES);
+}
+
+static void score_group(const attention_params *p, const tile_view *tile, int count, int g, tile_state *state)
+{
+    const float *queries = state->queries + g * WIDTH * GROUP;
+    const int vectors = group_vectors(tile, g);
+    if (vectors == GROUP_VECTORS) {
         PLAIN_LOOP
         for (int j = 0; j < count; j += KEY_STEP) {
-            score_keys(state->queries + g * WIDTH * GROUP, state->keys + j * WIDTH, p->head_dim,
-                       p->scale, state->scores + (g * KEY_BLOCK + j) * GROUP);
+            score_keys(queries, state->keys + j * WIDTH, p->head_dim, p->scale, state->scores + j * GROUP);
+        }
+        return;
+    }
+    PLAIN_LOOP
+    for (int n = 0; n < vectors * LANES; n += LANES) {
+        PLAIN_LOOP
+        for (int j = 0; j < count; j += KEY_STEP * GROUP_VECTORS) {
+            score_keys_of_vector(queries + n, state->keys + j * WIDTH, p->head_dim, p->scale,
+                                 state->scores + j * GROUP + n);
         }
     }
 }
 
-static void cap_block(const attention_params *p, const tile_view *tile, int count, tile_state *state)
+static void cap_scores(const attention_params *p, int count, float *scores)
 {
-    for (int g = 0; g < tile->groups; ++g) {
-        float *scores = state->scores + g * KEY_BLOCK * GROUP;
-        for (int at = 0; at < count * GROUP; at += LANES) {
-            STORE_LANES(p->softcap * tanh(LOAD_LANES(scores + at) / p->softcap), scores + at);
-        }
+    for (int at = 0; at < count * GROUP; at += LANES) {
+        STORE_LANES(p->softcap * tanh(LOAD_LANES(scores + at) / p->softcap), scores + at);
     }
 }
 
-/* Mask, bias and ALiBi of one row. */
+/* Mask, bias and ALiBi of row r. */
 static void adjust_row(const attention_params *p, const tile_view *tile, __global const uchar *mask,
                        __global const uchar *bias, long first, int count, int r, float *scores)
 {
     row_view row;
     row.mask_row = tile->mask_row[r];
     row.bias_row = tile->bias_row[r];
-    row.bias_scale = tile->bias_scale;
-    row.slope = tile->slope;
+    row.bias_scale = tile->bias_scale[r];
+    row.slope = tile->slope[r];
     row.position = tile->position[r];
     const int from = (int)clamp_long(tile->begin[r] - first, 0, count);
     const int to = (int)clamp_long(tile->end[r] - first, 0, count);
@@ -245,33 +181,48 @@ static void adjust_row(const attention_params *p, const tile_view *tile, __globa
     }
 }
 
-static void adjust_block(const attention_params *p, const tile_view *tile, __global const uchar *mask,
-                         __global const uchar *bias, long first, int count, tile_state *state)
+static void adjust_scores(const attention_params *p, const tile_view *tile, __global const uchar *mask,
+                          __global const uchar *bias, long first, int count, int g, float *scores)
 {
     PLAIN_LOOP
-    for (int r = 0; r < tile->rows; ++r) {
-        adjust_row(p, tile, mask, bias, first, count, r,
-                   state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP);
+    for (int r = g * GROUP; r < min((g + 1) * GROUP, tile->rows); ++r) {
+        adjust_row(p, tile, mask, bias, first, count, r, scores + r % GROUP);
     }
 }
 
 /* -inf where lengths, causality or a window hide a key. */
-static void hide_keys(const tile_view *tile, long first, int count, tile_state *state)
+static void hide_keys(const tile_view *tile, long first, int count, int g, float *scores)
 {
-    int begin[TILE], end[TILE];
-    for (int r = 0; r < tile->groups * GROUP; ++r) {
-        begin[r] = (int)clamp_long(tile->begin[r] - first, 0, count);
-        end[r] = (int)clamp_long(tile->end[r] - first, 0, count);
+    int ALIGNED begin[GROUP];
+    int ALIGNED end[GROUP];
+    PLAIN_LOOP
+    for (int t = 0; t < GROUP; ++t) {
+        begin[t] = (int)clamp_long(tile->begin[g * GROUP + t] - first, 0, count);
+        end[t] = (int)clamp_long(tile->end[g * GROUP + t] - first, 0, count);
     }
-    for (int g = 0; g < tile->groups; ++g) {
-        for (int n = 0; n < GROUP; n += LANES) {
-            const lanes_int from = LOAD_LANES(begin + g * GROUP + n);
-            const lanes_int to = LOAD_LANES(end + g * GROUP + n);
-            for (int j = 0; j < count; ++j) {
-                float *at = state->scores + (g * KEY_BLOCK + j) * GROUP + n;
-                STORE_LANES(((lanes_int)j >= from && (lanes_int)j < to) ? LOAD_LANES(at) : (lanes_float)-INFINITY, at);
-            }
+    PLAIN_LOOP
+    for (int n = 0; n < GROUP; n += LANES) {
+        const lanes_int from = LOAD_LANES_INT(begin + n);
+        const lanes_int to = LOAD_LANES_INT(end + n);
+        PLAIN_LOOP
+        for (int j = 0; j < count; ++j) {
+            float *at = scores + j * GROUP + n;
+            STORE_LANES(((lanes_int)j >= from && (lanes_int)j < to) ? LOAD_LANES(at) : (lanes_float)-INFINITY, at);
         }
+    }
+}
+
+/* Remembers which keys are hidden, a bit for each, before their scores become weights. */
+static void mark_hidden(const float *scores, int count, ulong *hidden)
+{
+    PLAIN_LOOP
+    for (int t = 0; t < GROUP; ++t) {
+        ulong bits = 0;
+        PLAIN_LOOP
+        for (int j = 0; j < count; ++j) {
+            bits |= (ulong)(scores[j * GROUP + t] == -INFINITY) << j;
+        }
+        hidden[t] = bits;
     }
 }
 
@@ -280,119 +231,92 @@ static void hide_keys(const tile_view *tile, long first, int count, tile_state *
 static void weigh_lanes(float *scores, int count, float *maximum, float *sum, float *shrink, float *pending)
 {
     const lanes_float before = LOAD_LANES(maximum);
-    lanes_float largest = before;
-    for (int j = 0; j < count; ++j) {
-        largest = larger_lanes(LOAD_LANES(scores + j * GROUP), largest);
+    lanes_float x[STEP_VECTORS], largest[STEP_VECTORS], sums[STEP_VECTORS];
+    PLAIN_LOOP
+    for (int j = count; j % STEP_VECTORS != 0; ++j) {
+        STORE_LANES((lanes_float)-INFINITY, scores + j * GROUP);
     }
+    EACH_VECTOR(t) { largest[t] = before; }
+    PLAIN_LOOP
+    for (int j = 0; j < count; j += STEP_VECTORS) {
+        EACH_VECTOR(t) { largest[t] = larger_lanes(LOAD_LANES(scores + (j + t) * GROUP), largest[t]); }
+    }
+    largest[0] = larger_lanes(larger_lanes(largest[0], largest[1]), larger_lanes(largest[2], largest[3]));
     /* A row that has seen nothing yet: its scores are -inf (or NaN, which stays NaN), whatever is subtracted. */
-    const lanes_float base = largest == -INFINITY ? (lanes_float)0.0f : largest;
-    lanes_float total = 0.0f;
-    for (int j = 0; j < count; ++j) {
-        const lanes_float weight = exp_lanes(LOAD_LANES(scores + j * GROUP) - base);
-        STORE_LANES(weight, scores + j * GROUP);
-        total += weight;
-    }
-    const lanes_float factor = exp_lanes(before - base);
-    STORE_LANES(largest, maximum);
-    STORE_LANES(fma(LOAD_LANES(sum), factor, total), sum);
-    STORE_LANES(factor, shrink);
-    STORE_LANES(LOAD_LANES(pending) * factor, pending);
-}
-
-static void weigh_block(const tile_view *tile, int count, tile_state *state)
-{
+    const lanes_float base = largest[0] == -INFINITY ? (lanes_float)0.0f : largest[0];
+    EACH_VECTOR(t) { sums[t] = 0.0f; }
     PLAIN_LOOP
-    for (int g = 0; g < tile->groups; ++g) {
-        PLAIN_LOOP
-        for (int n = 0; n < GROUP; n += LANES) {
-            const int row = g * GROUP + n;
-            weigh_lanes(state->scores + g * KEY_BLOCK * GROUP + n, count, state->maximum + row, state->sum + row,
-                        state->shrink + row, state->pending + row);
-        }
+    for (int j = 0; j < count; j += STEP_VECTORS) {
+        EACH_VECTOR(t) { x[t] = LOAD_LANES(scores + (j + t) * GROUP) - base; }
+        exp_lanes(x);
+        EACH_VECTOR(t) { STORE_LANES(x[t], scores + (j + t) * GROUP); }
+        EACH_VECTOR(t) { sums[t] += x[t]; }
     }
+    EACH_VECTOR(t) { x[t] = before - base; }
+    exp_lanes(x);
+    STORE_LANES(largest[0], maximum);
+    STORE_LANES(fma(LOAD_LANES(sum), x[0], (sums[0] + sums[1]) + (sums[2] + sums[3])), sum);
+    STORE_LANES(x[0], shrink);
+    STORE_LANES(LOAD_LANES(pending) * x[0], pending);
 }
 
-/* OUT_ROWS rows of o, OUT_VECTORS vectors of columns: o = o * shrink + sum_j weight_j v_j. */
-static void add_values(const float *weights, const float *values, const float *shrink, int count, float *o)
-{
-    lanes_float sums[OUT_ROWS][OUT_VECTORS];
-    #pragma unroll
-    for (int t = 0; t < OUT_ROWS; ++t) {
-        #pragma unroll
-        for (int n = 0; n < OUT_VECTORS; ++n) {
-            sums[t][n] = 0.0f;
-        }
+/* ROWS rows of o, VECTORS vectors of columns: o = o * shrink + sum_j weight_j v_j. */
+#define DEFINE_ADD_VALUES(NAME, ROWS, VECTORS)                                                                        \
+    static void NAME(const float *weights, const float *values, const float *shrink, int count, float *o)              \
+    {                                                                                                                  \
+        lanes_float sums[ROWS][VECTORS];                                                                               \
+        EACH_SUM(ROWS, VECTORS, t, n) { sums[t][n] = 0.0f; }                                                           \
+        for (int j = 0; j < count; ++j) {                                                                              \
+            lanes_float value[VECTORS];                                                                                \
+            EACH(VECTORS, n) { value[n] = LOAD_LANES(values + j * WIDTH + n * LANES); }                                \
+            EACH_SUM(ROWS, VECTORS, t, n) { sums[t][n] = fma((lanes_float)weights[j * GROUP + t], value[n], sums[t][n]); } \
+        }                                                                                                              \
+        EACH_SUM(ROWS, VECTORS, t, n) {                                                                                \
+            float *at = o + t * WIDTH + n * LANES;                                                                     \
+            STORE_LANES(fma(LOAD_LANES(at), (lanes_float)shrink[t], sums[t][n]), at);                                  \
+        }                                                                                                              \
     }
-    for (int j = 0; j < count; ++j) {
-        lanes_float value[OUT_VECTORS];
-        #pragma unroll
-        for (int n = 0; n < OUT_VECTORS; ++n) {
-            value[n] = LOAD_LANES(values + j * WIDTH + n * LANES);
-        }
-        #pragma unroll
-        for (int t = 0; t < OUT_ROWS; ++t) {
-            const lanes_float weight = weights[j * GROUP + t];
-            #pragma unroll
-            for (int n = 0; n < OUT_VECTORS; ++n) {
-                sums[t][n] = fma(weight, value[n], sums[t][n]);
-            }
-        }
-    }
-    #pragma unroll
-    for (int t = 0; t < OUT_ROWS; ++t) {
-        const lanes_float factor = shrink[t];
-        #pragma unroll
-        for (int n = 0; n < OUT_VECTORS; ++n) {
-            float *at = o + t * WIDTH + n * LANES;
-            STORE_LANES(fma(LOAD_LANES(at), factor, sums[t][n]), at);
-        }
-    }
-}
 
-static void add_block(const attention_params *p, const tile_view *tile, int count, tile_state *state)
+/* Columns that do not fill OUT_VECTORS vectors take as many sums in another shape. */
+DEFINE_ADD_VALUES(add_values, OUT_ROWS, OUT_VECTORS)
+DEFINE_ADD_VALUES(add_last_values, OUT_ROWS * OUT_VECTORS, 1)
+
+static void add_block(const attention_params *p, const tile_view *tile, int count, int g, tile_state *state)
 {
+    const int rows = min(GROUP, tile->rows - g * GROUP);
+    const int wide = (p->v_dim + LANES - 1) / LANES / OUT_VECTORS * OUT_VECTORS * LANES;
+    const float *shrink = state->shrink + g * GROUP;
+    float *o = state->o + g * GROUP * WIDTH;
     PLAIN_LOOP
-    for (int g = 0; g < tile->groups; ++g) {
+    for (int r = 0; r < rows; r += OUT_ROWS) {
         PLAIN_LOOP
-        for (int r = 0; r < min(GROUP, tile->rows - g * GROUP); r += OUT_ROWS) {
-            const int row = g * GROUP + r;
-            PLAIN_LOOP
-            for (int c = 0; c < p->v_dim; c += OUT_VECTORS * LANES) {
-                add_values(state->scores + g * KEY_BLOCK * GROUP + r, state->values + c, state->shrink + row, count,
-                           state->o + row * WIDTH + c);
-            }
+        for (int c = 0; c < wide; c += OUT_VECTORS * LANES) {
+            add_values(state->scores + r, state->values + c, shrink + r, count, o + r * WIDTH + c);
         }
     }
-}
-
-/* Remembers which keys are hidden, before their scores become weights. */
-static void mark_hidden(const tile_view *tile, int count, tile_state *state)
-{
     PLAIN_LOOP
-    for (int r = 0; r < tile->rows; ++r) {
-        const float *scores = state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP;
-        ulong bits = 0;
+    for (int r = 0; r < rows && wide < p->v_dim; r += OUT_ROWS * OUT_VECTORS) {
         PLAIN_LOOP
-        for (int j = 0; j < count; ++j) {
-            bits |= (ulong)(scores[j * GROUP] == -INFINITY) << j;
+        for (int c = wide; c < p->v_dim; c += LANES) {
+            add_last_values(state->scores + r, state->values + c, shrink + r, count, o + r * WIDTH + c);
         }
-        state->hidden[r] = bits;
     }
 }
 
 /* add_block for values that are not all finite: a hidden key is left out, not multiplied by 0. */
-static void add_block_carefully(const attention_params *p, const tile_view *tile, int count, tile_state *state)
+static void add_block_carefully(const attention_params *p, const tile_view *tile, int count, int g,
+                                const ulong *hidden, tile_state *state)
 {
     PLAIN_LOOP
-    for (int r = 0; r < tile->rows; ++r) {
-        const float *weights = state->scores + r / GROUP * KEY_BLOCK * GROUP + r % GROUP;
+    for (int r = g * GROUP; r < min((g + 1) * GROUP, tile->rows); ++r) {
+        const float *weights = state->scores + r % GROUP;
         float *o = state->o + r * WIDTH;
         PLAIN_LOOP
         for (int c = 0; c < p->v_dim; ++c) {
             float sum = 0.0f;
             PLAIN_LOOP
             for (int j = 0; j < count; ++j) {
-                if (!(state->hidden[r] >> j & 1)) {
+                if (!(hidden[r % GROUP] >> j & 1)) {
                     sum = fma(weights[j * GROUP], state->values[j * WIDTH + c], sum);
                 }
             }
@@ -420,34 +344,57 @@ static bool mask_shows_block(const attention_params *p, const tile_view *tile, _
     return false;
 }
 
-static void attend_block(const attention_params *p, const tile_view *tile, input_buffer k, input_buffer v,
-                         __global const uchar *mask, __global const uchar *bias, long first, int count,
-                         tile_state *state)
+/* Takes group g through `count` keys. */
+static void attend_group(const attention_params *p, const tile_view *tile, __global const uchar *mask,
+                         __global const uchar *bias, long first, int count, int g, tile_state *state)
 {
-    load_keys(p, tile, k, first, count, state);
-    score_block(p, tile, count, state);
+    const key_range *range = &tile->group_keys[g];
+    ulong hidden[GROUP];
+    score_group(p, tile, count, g, state);
     if (p->features & USES_SOFTCAP) {
-        cap_block(p, tile, count, state);
+        cap_scores(p, count, state->scores);
     }
     if (p->features & (USES_MASK | USES_BIAS | USES_ALIBI)) {
-        adjust_block(p, tile, mask, bias, first, count, state);
+        adjust_scores(p, tile, mask, bias, first, count, g, state->scores);
     }
-    if (first < tile->whole_begin || first + count > tile->whole_end) {
-        hide_keys(tile, first, count, state);
+    if (first < range->whole_begin || first + count > range->whole_end) {
+        hide_keys(tile, first, count, g, state->scores);
     }
-    const bool finite = load_values(p, tile, v, first, count, state);
-    if (!finite) {
-        mark_hidden(tile, count, state);
+    if (!state->values_are_finite) {
+        mark_hidden(state->scores, count, hidden);
     }
-    weigh_block(tile, count, state);
-    if (finite) {
-        add_block(p, tile, count, state);
+    PLAIN_LOOP
+    for (int n = 0; n < group_vectors(tile, g) * LANES; n += LANES) {
+        const int row = g * GROUP + n;
+        weigh_lanes(state->scores + n, count, state->maximum + row, state->sum + row, state->shrink + row,
+                    state->pending + row);
+    }
+    if (state->values_are_finite) {
+        add_block(p, tile, count, g, state);
     } else {
-        add_block_carefully(p, tile, count, state);
+        add_block_carefully(p, tile, count, g, hidden, state);
     }
 }
 
-/* Adds the recent part to the total, and starts a new one. Each vector of a row is done by itself. */
+static void attend_block(const attention_params *p, const tile_view *tile, input_buffer k, input_buffer v,
+                         __global const uchar *mask, __global const uchar *bias, long first, tile_state *state)
+{
+    const int count = (int)min((long)KEY_BLOCK, tile->keys.end - first);
+    const long k_stride = p->strides[ATTENTION_K][2];
+    const long v_stride = p->strides[ATTENTION_V][2];
+    load_rows(k, tile->k_base + first * k_stride, k_stride, count, p->head_dim, K_TYPE, state->keys);
+    state->values_are_finite =
+        load_rows(v, tile->v_base + first * v_stride, v_stride, count, p->v_dim, V_TYPE, state->values);
+    PLAIN_LOOP
+    for (int g = 0; g < tile->groups; ++g) {
+        const key_range *range = &tile->group_keys[g];
+        if (range->begin < first + count && range->end > first) {
+            attend_group(p, tile, mask, bias, first, (int)min((long)count, range->end - first), g, state);
+        }
+    }
+}
+
+/* Adds the recent part to the total, and starts a new one. */
 static void add_to_total(const attention_params *p, const tile_view *tile, tile_state *state)
 {
     PLAIN_LOOP
@@ -455,16 +402,19 @@ static void add_to_total(const attention_params *p, const tile_view *tile, tile_
         const lanes_float factor = state->pending[r];
         PLAIN_LOOP
         for (int at = r * WIDTH; at < r * WIDTH + p->v_dim; at += LANES) {
-            STORE_LANES(fma(LOAD_LANES(state->total_o + at), factor, LOAD_LANES(state->o + at)), state->total_o + at);
+            const lanes_float recent = LOAD_LANES(state->o + at);
+            const lanes_float total = state->has_total ? LOAD_LANES(state->total_o + at) : (lanes_float)0.0f;
+            STORE_LANES(fma(total, factor, recent), state->total_o + at);
             STORE_LANES((lanes_float)0.0f, state->o + at);
         }
         state->total_sum[r] = fma(state->total_sum[r], state->pending[r], state->sum[r]);
         state->sum[r] = 0.0f;
         state->pending[r] = 1.0f;
     }
+    state->has_total = true;
 }
 
-static void clear_state(const tile_view *tile, tile_state *state)
+static void clear_state(const attention_params *p, const tile_view *tile, tile_state *state)
 {
     PLAIN_LOOP
     for (int r = 0; r < tile->groups * GROUP; r += LANES) {
@@ -474,89 +424,102 @@ static void clear_state(const tile_view *tile, tile_state *state)
         STORE_LANES((lanes_float)1.0f, state->pending + r);
     }
     PLAIN_LOOP
-    for (int at = 0; at < tile->groups * GROUP * WIDTH; at += LANES) {
-        STORE_LANES((lanes_float)0.0f, state->o + at);
-        STORE_LANES((lanes_float)0.0f, state->total_o + at);
+    for (int r = 0; r < tile->groups * GROUP; ++r) {
+        PLAIN_LOOP
+        for (int at = r * WIDTH; at < r * WIDTH + p->v_dim; at += LANES) {
+            STORE_LANES((lanes_float)0.0f, state->o + at);
+        }
     }
+    state->has_total = false;
+}
+
+static void write_partial_row(const attention_params *p, long number, long chunk, float maximum, float sum,
+                              const float *o, __global float *partial)
+{
+    const long at = partial_o(p, number, chunk);
+    PLAIN_LOOP
+    for (int c = 0; c < p->v_dim; c += VECTOR) {
+        store_to_row((output_buffer)partial, at, c, p->v_dim, TYPE_F32, LOAD_16(o + c));
+    }
+    partial[partial_sums(p, number, chunk)] = maximum;
+    partial[partial_sums(p, number, chunk) + 1] = sum;
 }
 
 static void finish_tile(const attention_params *p, const tile_view *tile, __global uchar *o, __global float *lse,
-                        float sink, const tile_state *state)
+                        long chunk, tile_state *state, __global float *partial)
 {
+    if (state->has_total) {
+        add_to_total(p, tile, state);
+    }
+    const float *sums = state->has_total ? state->total_sum : state->sum;
+    const float *rows = state->has_total ? state->total_o : state->o;
     PLAIN_LOOP
     for (int r = 0; r < tile->rows; ++r) {
         if (!tile->exists[r]) {
             continue;
         }
-        float row_lse;
+        if (p->chunk_count > 1) {
+            if (tile->begin[r] < tile->end[r]) {
+                write_partial_row(p, tile->number[r], chunk, state->maximum[r], sums[r], rows + r * WIDTH, partial);
+            }
+            continue;
+        }
         const bool has_sink = (p->features & USES_SINKS) && tile->within[r];
-        const float factor = finish_sum(state->maximum[r], state->total_sum[r], has_sink, sink, &row_lse);
+        const float factor = normalising_factor(state->maximum[r], sums[r], has_sink, tile->sink[r]);
         PLAIN_LOOP
         for (int c = 0; c < p->v_dim; c += VECTOR) {
-            const float16 value = vload16(0, state->total_o + r * WIDTH + c) * factor;
+            const float16 value = LOAD_16(rows + r * WIDTH + c) * factor;
             store_to_row(o, tile->o_row[r], c, p->v_dim, p->o_type, value);
         }
         if (p->features & USES_LSE) {
-            lse[tile->lse_at[r]] = row_lse;
+            lse[tile->lse_at[r]] = log_of_sum(state->maximum[r], sums[r], has_sink, tile->sink[r]);
         }
     }
 }
 
-/* Vectors of queries are spread evenly over the tiles of a head, so that a short last tile does not leave a core idle.
- * Tiles are numbered backwards: with causality the later ones are the longer ones, and long ones should start first. */
+/* Blocks begin at multiples of KEY_BLOCK, and totals are taken at multiples of RECENT_KEYS, whichever keys the tile sees:
+ * so a row's bits do not depend on which other rows share its tile. */
+static void attend_tile(const attention_params *p, const tile_view *tile, input_buffer k, input_buffer v,
+                        __global const uchar *mask, __global const uchar *bias, tile_state *state)
+{
+    long summed = tile->keys.begin / RECENT_KEYS;
+    PLAIN_LOOP
+    for (long first = tile->keys.begin / KEY_BLOCK * KEY_BLOCK; first < tile->keys.end; first += KEY_BLOCK) {
+        if ((p->features & USES_MASK) && !mask_shows_block(p, tile, mask, first, KEY_BLOCK)) {
+            continue;
+        }
+        if (first / RECENT_KEYS != summed) {
+            add_to_total(p, tile, state);
+            summed = first / RECENT_KEYS;
+        }
+        attend_block(p, tile, k, v, mask, bias, first, state);
+    }
+}
+
+/* Vectors of queries are spread evenly over the tiles of a unit, so that a short last tile does not leave a core idle.
+ * Tiles are numbered backwards: with causality the later ones are the longer ones, and long ones should start first.
+ * item = (unit * tiles + tile) * chunks + chunk. */
 __kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
 {
     const attention_params *p = &params;
-    const long vectors = (p->q_len + LANES - 1) / LANES;
-    const long tiles = (vectors + GROUPS * GROUP_VECTORS - 1) / (GROUPS * GROUP_VECTORS);
-    const long items = p->batch * p->q_heads * tiles;
+    if (p->batch == 0) { /* a launch without work, whose other sizes may be 0 too */
+        return;
+    }
+    const tile_plan plan = plan_tiles(p);
     PLAIN_LOOP
-    for (long item = get_global_id(0); item < items; item += get_global_size(0)) {
-        const long which = tiles - 1 - item % tiles;
-        const long head = item / tiles;
-        const long first_row = which * vectors / tiles * LANES;
+    for (long item = get_global_id(0); item < plan.items; item += get_global_size(0)) {
+        const long chunk = item % p->chunk_count;
+        const long which = plan.tiles - 1 - item / p->chunk_count % plan.tiles;
+        const long head = item / p->chunk_count / plan.tiles * plan.heads;
+        const long first = which * plan.vectors / plan.tiles * LANES;
+        const int rows = (int)(min((which + 1) * plan.vectors / plan.tiles * LANES, plan.rows) - first);
         tile_view tile;
         tile_state state;
-        row_view row;
-        row.b = head / p->q_heads;
-        row.h = head % p->q_heads;
-        view_keys(p, &row, kv_lens, kv_starts);
-        tile.rows = (int)(min((which + 1) * vectors / tiles * LANES, (long)p->q_len) - first_row);
-        tile.groups = (tile.rows + GROUP - 1) / GROUP;
-        tile.key_begin = LONG_MAX;
-        tile.key_end = 0;
-        tile.whole_begin = 0;
-        tile.whole_end = LONG_MAX;
-        PLAIN_LOOP
-        for (int r = 0; r < tile.rows; ++r) {
-            row.i = first_row + r;
-            view_row_of_head(p, &row, bias_scale, slopes, q_lens, q_starts, offsets);
-            view_tile_row(p, &tile, &row, r);
-        }
-        tile.k_base = row.k_base;
-        tile.v_base = row.v_base;
-        tile.bias_scale = row.bias_scale;
-        tile.slope = row.slope;
-        const float sink = load_sink(p, &row, sinks);
-        pad_tile(&tile);
+        view_tile(p, head, first, rows, chunk, bias_scale, slopes, sinks, q_lens, kv_lens, q_starts, kv_starts, offsets,
+                  &tile);
         load_queries(p, &tile, q, &state);
-        clear_state(&tile, &state);
-        /* Blocks begin at multiples of KEY_BLOCK, and totals are taken at multiples of TOTAL_KEYS, whichever keys the tile
-         * sees: so a row's bits do not depend on which other rows share its tile. */
-        long summed = tile.key_begin / TOTAL_KEYS;
-        PLAIN_LOOP
-        for (long first = tile.key_begin / KEY_BLOCK * KEY_BLOCK; first < tile.key_end; first += KEY_BLOCK) {
-            const int count = (int)min((long)KEY_BLOCK, tile.key_end - first);
-            if ((p->features & USES_MASK) && !mask_shows_block(p, &tile, mask, first, count)) {
-                continue;
-            }
-            if (first / TOTAL_KEYS != summed) {
-                add_to_total(p, &tile, &state);
-                summed = first / TOTAL_KEYS;
-            }
-            attend_block(p, &tile, k, v, mask, bias, first, count, &state);
-        }
-        add_to_total(p, &tile, &state);
-        finish_tile(p, &tile, o, lse, sink, &state);
+        clear_state(p, &tile, &state);
+        attend_tile(p, &tile, k, v, mask, bias, &state);
+        finish_tile(p, &tile, o, lse, chunk, &state, partial);
     }
 }

@@ -45,7 +45,7 @@ static void load_terms(const projection_params *p, __global const uchar *x, cons
         PLAIN_LOOP
         for (int k = 0; k < count; k += VECTOR) {
             const float16 part = load_from_row(x, x_rows[r] + first, k, count, p->x_type);
-            vstore16(part, 0, terms + r * K_BLOCK + k);
+            STORE_16(part, terms + r * K_BLOCK + k);
         }
     }
 }
@@ -65,7 +65,7 @@ static void multiply(const float *terms, __global const float *panel, int count,
         lanes_float w[PANEL_VECTORS];
         #pragma unroll
         for (int n = 0; n < PANEL_VECTORS; ++n) {
-            w[n] = LOAD_LANES(panel + (long)k * PANEL + n * LANES);
+            w[n] = LOAD_GLOBAL_LANES(panel + (long)k * PANEL + n * LANES);
         }
         #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
@@ -97,7 +97,7 @@ static void store_panel(const projection_params *p, __global const float *bias, 
         for (int c = 0; c < PANEL && column + c < p->out_dim; c += VECTOR) {
             const float16 b = p->has_bias ? vload16(0, bias + column + c) : (float16)0.0f;
             const int columns = (int)min((long)PANEL, p->out_dim - column);
-            store_to_row(y, at, c, columns, p->y_type, vload16(0, sums + r * PANEL + c) + b);
+            store_to_row(y, at, c, columns, p->y_type, LOAD_16(sums + r * PANEL + c) + b);
         }
     }
 }
@@ -118,8 +118,8 @@ __kernel void projection_tiled_cpu(const projection_params params, __global cons
         const int tile_steps = (int)((item / groups + 1) * steps / row_tiles - first_step);
         const long first_panel = item % groups * PANELS;
         const int tile_panels = (int)min((long)PANELS, panel_count - first_panel);
-        float sums[PANELS * TILE_ROWS * PANEL];
-        float terms[ROWS * K_BLOCK];
+        float ALIGNED sums[PANELS * TILE_ROWS * PANEL];
+        float ALIGNED terms[ROWS * K_BLOCK];
         PLAIN_LOOP
         for (int at = 0; at < PANELS * TILE_ROWS * PANEL; at += LANES) {
             STORE_LANES((lanes_float)0.0f, sums + at);

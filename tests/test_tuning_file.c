@@ -209,12 +209,12 @@ static void test_damaged_groups(void **state) {
         {"groups =\n", "groups is not a number"},
         {"groups = 99999999999999999999\n", "groups is not a number"},
         {"gruops = 4\n", "it has no parameter \"gruops\""},
-        {"key_block = 30\n", "key_block, 30, is not a multiple of key_step, 4"},
-        {"groups = 3\nout_rows = 5\n", "is not a multiple of out_rows, 5"},
+        {"key_block = 28\n", "key_block, 28, is not a multiple of key_step x group_vectors, 16"},
+        {"groups = 3\nout_rows = 5\n", "is not a multiple of out_rows x out_vectors, 20"},
         {"groups = 3\nthis is no value\n", "is damaged"},
         {"groups = 3\n[\n", "is damaged"},
         {"kernel = 12\n", "kernel is not a version"},
-        {"groups = 16\nout_vectors = 3\n", "is not a multiple of out_vectors"},
+        {"groups = 16\nout_vectors = 3\n", "is not a multiple of out_rows x out_vectors"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         text content = head_of("A = B [C]", "1.2");

@@ -73,11 +73,14 @@ static void run_attention(const char *variant, int64_t head_dim, int64_t v_dim, 
 static void test_small_attention_tiles(void **state) {
     (void)state;
     tuning tuned = tuning_find(&device.context->caps);
+    const int vectors = 16 / tuning_lanes(&device.context->caps);
+    char tiles[128];
     tuned.attention[0] = (attention_tiles){
-        .group_vectors = 1, .groups = 1, .key_block = 6, .key_step = 3, .out_rows = 8, .out_vectors = 1};
+        .group_vectors = vectors, .groups = 1, .key_block = 12, .key_step = 3, .out_rows = 8, .out_vectors = 1};
     store(TUNING_ATTENTION_64, &tuned);
-    run_attention("attention_tiled_cpu", 40, 64,
-                  "group_vectors 1, groups 1, key_block 6, key_step 3, out_rows 8, out_vectors 1");
+    snprintf(tiles, sizeof tiles, "group_vectors %d, groups 1, key_block 12, key_step 3, out_rows 8, out_vectors 1",
+             vectors);
+    run_attention("attention_tiled_cpu", 40, 64, tiles);
 }
 
 /* As large as the rules allow: the private memory must be there. */
@@ -95,8 +98,8 @@ static void test_large_attention_tiles(void **state) {
     assert_non_null(strstr(why.data, "size in bytes"));
     text_clear(&why);
     store(TUNING_ATTENTION_256, &tuned);
-    snprintf(tiles, sizeof tiles, "group_vectors 2, groups %d, key_block 64, key_step 4, out_rows 4, out_vectors 2",
-             tuned.attention[2].groups);
+    snprintf(tiles, sizeof tiles, "group_vectors %d, groups %d, key_block 64, key_step 4, out_rows 4, out_vectors %d",
+             tuned.attention[2].group_vectors, tuned.attention[2].groups, tuned.attention[2].out_vectors);
     run_attention("attention_tiled_cpu", 256, 250, tiles);
 }
 

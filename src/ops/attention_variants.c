@@ -36,16 +36,23 @@ void attention_build_options(variant_id id, const tuning *tuned, const device_ca
              (int)desc->v_type, tuned->attention_portable.key_block, tuned->attention_portable.v_part);
 }
 
-static int64_t tiled_items(const tuning *tuned, const device_caps *caps, const attention_problem *problem) {
-    const attention_tiles *tiles = &tuned->attention[class_of(&problem->desc)];
-    const int64_t vectors = parts(problem->q_len, tuning_lanes(caps));
-    return problem->desc.batch * problem->desc.q_heads * parts(vectors, tiles->groups * tiles->group_vectors);
+/* As plan_tiles of tile_rows.clh. */
+static int64_t tiled_items(const tuning *tuned, const device_caps *caps, const attention_problem *problem,
+                           int64_t chunk_count) {
+    const oclattn_attention_desc *desc = &problem->desc;
+    const attention_tiles *tiles = &tuned->attention[class_of(desc)];
+    const int64_t lanes = tuning_lanes(caps);
+    const int64_t tile_vectors = (int64_t)tiles->groups * tiles->group_vectors;
+    const int64_t sharing = desc->q_heads / desc->kv_heads;
+    const int64_t heads = multiply_sizes(sharing, problem->q_len) <= tile_vectors * lanes ? sharing : 1;
+    const int64_t vectors = parts(heads * problem->q_len, lanes);
+    return desc->batch * (desc->q_heads / heads) * parts(vectors, tile_vectors) * chunk_count;
 }
 
 int64_t attention_items(variant_id id, const tuning *tuned, const device_caps *caps, const attention_problem *problem,
                         int64_t chunk_count) {
     if (id == VARIANT_ATTENTION_TILED_CPU) {
-        return tiled_items(tuned, caps, problem);
+        return tiled_items(tuned, caps, problem, chunk_count);
     }
     return attention_rows(problem) * parts(problem->desc.v_dim, tuned->attention_portable.v_part) * chunk_count;
 }

@@ -9,7 +9,7 @@
 #include "../program/text.h"
 
 /* With no more query rows than this, a device with many processors is kept busy by splitting the keys. */
-enum { FEW_ROWS = 8 };
+enum { FEW_ROWS = 16 };
 
 /* Rows of K and V up to 64, 128 and 256 wide: the widths that attention_tiled_cpu is compiled for. */
 enum { WIDTH_CLASSES = 3 };

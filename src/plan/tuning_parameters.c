@@ -22,7 +22,7 @@ const tuning_group_info tuning_groups[TUNING_GROUPS] = {
 #define ATTENTION_PARAMETERS(group, at)                                                                                \
     {group, "group_vectors", offsetof(tuning, at.group_vectors), 1, 8, 1, "vectors of query rows in a group"},         \
         {group, "groups", offsetof(tuning, at.groups), 1, 16, 1, "groups of query rows in a work-item's tile"},        \
-        {group, "key_block", offsetof(tuning, at.key_block), 1, 64, 1, "keys of a block"},                             \
+        {group, "key_block", offsetof(tuning, at.key_block), 4, 64, 4, "keys of a block"},                             \
         {group, "key_step", offsetof(tuning, at.key_step), 1, 16, 1, "keys of the scores' register tile"},             \
         {group, "out_rows", offsetof(tuning, at.out_rows), 1, 16, 1, "rows of the output's register tile"}, {          \
         group, "out_vectors", offsetof(tuning, at.out_vectors), 1, 16, 1,                                              \
@@ -111,19 +111,23 @@ static bool is_at_most(long long bytes, long long most, const char *what, text *
     return true;
 }
 
-/* tile_state and tile_view of attention_tiled_cpu.cl; what a row has besides queries, scores and sums takes less than
- * 128 bytes. */
+/* tile_state and tile_view of attention_tiled_cpu.cl; what a row has besides queries and sums takes less than 192
+ * bytes. */
 static long long attention_bytes(const attention_tiles *tiles, int columns, int lanes) {
-    const long long rows = (long long)tiles->groups * tiles->group_vectors * lanes;
-    const long long floats = rows * (3 * columns + tiles->key_block) + 2LL * tiles->key_block * columns;
-    return floats * (long long)sizeof(float) + rows * 128;
+    const long long group = (long long)tiles->group_vectors * lanes;
+    const long long rows = tiles->groups * group;
+    const long long floats = rows * 3 * columns + tiles->key_block * (group + 2LL * columns);
+    return floats * (long long)sizeof(float) + rows * 192;
 }
 
 static bool check_attention(const attention_tiles *tiles, int columns, int lanes, text *why) {
-    return divides(tiles->out_rows, tiles->group_vectors * lanes, "out_rows", "a group's rows (group_vectors x lanes)",
-                   why) &&
+    const int group = tiles->group_vectors * lanes;
+    return divides(STORAGE_VECTOR, group, "16", "a group's rows (group_vectors x lanes)", why) &&
+           divides(tiles->out_rows * tiles->out_vectors, group, "out_rows x out_vectors",
+                   "a group's rows (group_vectors x lanes)", why) &&
            divides(tiles->out_vectors * lanes, columns, "out_vectors x lanes", "the class's width", why) &&
-           divides(tiles->key_step, tiles->key_block, "key_step", "key_block", why) &&
+           divides(tiles->key_step * tiles->group_vectors, tiles->key_block, "key_step x group_vectors", "key_block",
+                   why) &&
            is_at_most(attention_bytes(tiles, columns, lanes), MOST_PRIVATE_BYTES, "a tile's size in bytes", why);
 }
 

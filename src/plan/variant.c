@@ -20,7 +20,6 @@ static const variant rows[] = {
      .what = "online softmax, a tile of query rows a work-item, wide vectors",
      .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
      .max_width = 256,
-     .no_chunks = true,
      .good_on = CL_DEVICE_TYPE_CPU},
     {.id = VARIANT_ATTENTION_PORTABLE,
      .operation = PLAN_ATTENTION,
