@@ -35,6 +35,20 @@ static void test_driver_text_is_made_safe(void **state) {
         {"\xff\xfe", 2, "??"},
         {"\xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80", 12, "?? ??? ????"},
         {"\xf0\x9f\x98\x80 ok", 8, "\xf0\x9f\x98\x80 ok"},
+        {"a\x1b[31mb", 8, "a [31mb"},
+        {"a\xc2\x9b"
+         "31mb\xc2\xa0"
+         "c",
+         11,
+         "a 31mb\xc2\xa0"
+         "c"},
+        {"a\xe2\x80\xae"
+         "b\xe2\x80\xa8"
+         "c\xe2\x81\xa6"
+         "d\xe2\x80\xa7",
+         17, "a b c d\xe2\x80\xa7"},
+        {"\x1b\r\n a", 5, "a"},
+        {"\xc2\x85 \xe2\x80\xa9", 6, ""},
         {"a\0b", 3, "a"},
         {"", 1, ""},
         {NULL, 0, ""},

@@ -10,6 +10,8 @@
 
 /* What a query says of its length is believed up to here. */
 #define MAX_ANSWER_BYTES ((size_t)1 << 20)
+/* For drivers that write a little more than they announced. */
+#define ROOM_BEYOND ((size_t)256)
 
 /* Platforms answer their queries, devices theirs: exactly one of the two is set. */
 typedef struct query_target {
@@ -31,7 +33,7 @@ static char *read_answer(query_target target, cl_uint param, size_t *length) {
     if (query(target, param, 0, NULL, &size) != CL_SUCCESS || size == 0 || size > MAX_ANSWER_BYTES) {
         return NULL;
     }
-    char *answer = calloc(size + 1, 1);
+    char *answer = calloc(size + 1 + ROOM_BEYOND, 1);
     if (answer == NULL) {
         return NULL;
     }

@@ -40,8 +40,7 @@ static bool parse_type(const char *text, cl_device_type *type) {
     static const struct {
         const char *name;
         cl_device_type type;
-    } types[] = {
-        {"gpu", CL_DEVICE_TYPE_GPU}, {"cpu", CL_DEVICE_TYPE_CPU}, {"accelerator", CL_DEVICE_TYPE_ACCELERATOR}};
+    } types[] = {{"gpu", CL_DEVICE_TYPE_GPU}, {"cpu", CL_DEVICE_TYPE_CPU}, {"accelerator", CL_DEVICE_TYPE_ACCELERATOR}};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         if (text_equal_ignoring_case(text, types[i].name)) {
             *type = types[i].type;
@@ -179,13 +178,17 @@ static bool append(text_buffer *buffer, const char *format, ...) {
     return fits;
 }
 
+static const char *known(const char *name) {
+    return name[0] != '\0' ? name : "no name";
+}
+
 /* "0:0 NAME (PLATFORM); 1:0 NAME (PLATFORM), not available" */
 static void describe_list(text_buffer *buffer, const device_list *list) {
     for (size_t i = 0; i < list->count; i++) {
         const device_record *record = &list->items[i];
         const char *trouble = record->alias_of >= 0 ? "the same device again" : device_unusable_because(&record->caps);
         const bool fits = append(buffer, "%s%d:%d %s (%s)%s%s", i > 0 ? "; " : "", record->platform_index,
-                                 record->device_index, record->caps.name, record->caps.platform_name,
+                                 record->device_index, known(record->caps.name), known(record->caps.platform_name),
                                  trouble != NULL ? ", " : "", trouble != NULL ? trouble : "");
         if (!fits) {
             memcpy(buffer->text + buffer->length, LIST_GOES_ON, sizeof(LIST_GOES_ON));

@@ -6,6 +6,9 @@
 /* What the ICD loader answers where no driver is installed (cl_khr_icd). */
 #define PLATFORM_NOT_FOUND_KHR (-1001)
 
+/* Of one platform; a driver that counts more is not believed. */
+enum { MOST_DEVICES = 1024 };
+
 static void log_skipped(const logger *log, cl_platform_id platform, int platform_index, cl_int code) {
     char name[128];
     platform_text_read(platform, CL_PLATFORM_NAME, name, sizeof(name));
@@ -24,7 +27,7 @@ static oclattn_status append_devices(device_list *list, cl_platform_id platform,
         return error_no_memory(error);
     }
     list->items = items;
-    for (cl_uint i = 0; i < count; i++) {
+    for (cl_uint i = 0; i < count && ids[i] != NULL; i++) {
         device_record *record = &items[list->count++];
         *record = (device_record){.platform = platform,
                                   .id = ids[i],
@@ -44,6 +47,7 @@ static oclattn_status read_devices(device_list *list, cl_platform_id platform, i
         log_skipped(log, platform, platform_index, code);
         return OCLATTN_OK;
     }
+    count = count < MOST_DEVICES ? count : MOST_DEVICES;
     cl_device_id *ids = calloc(count, sizeof(*ids));
     if (ids == NULL) {
         return error_no_memory(error);

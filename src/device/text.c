@@ -30,14 +30,26 @@ static size_t utf8_length(const unsigned char *bytes, size_t available) {
     return length;
 }
 
+/* C0 and C1 controls, which terminals obey, line separators, and what turns the direction of text (U+2028 to U+202E,
+ * U+2066 to U+2069). */
+static bool is_control(const unsigned char *c, size_t length) {
+    if (length == 1) {
+        return c[0] < 0x20 || c[0] == 0x7F;
+    }
+    if (length == 2) {
+        return c[0] == 0xC2 && c[1] < 0xA0;
+    }
+    return length == 3 && c[0] == 0xE2 &&
+           ((c[1] == 0x80 && c[2] >= 0xA8 && c[2] <= 0xAE) || (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9));
+}
+
 static size_t copy_character(char *to, const char *from, size_t length) {
     if (length == 0) {
         *to = '?';
         return 1;
     }
-    if (length == 1) {
-        const unsigned char c = (unsigned char)*from;
-        *to = c < 0x20 || c == 0x7F ? ' ' : *from;
+    if (is_control((const unsigned char *)from, length)) {
+        *to = ' ';
         return 1;
     }
     memcpy(to, from, length);
@@ -47,10 +59,6 @@ static size_t copy_character(char *to, const char *from, size_t length) {
 void text_clean(char *text, size_t size, const char *raw, size_t raw_length) {
     const char *end = raw_length > 0 ? memchr(raw, '\0', raw_length) : NULL;
     size_t left = end != NULL ? (size_t)(end - raw) : raw_length;
-    while (left > 0 && is_blank(*raw)) {
-        raw++;
-        left--;
-    }
     size_t used = 0;
     while (left > 0) {
         const size_t length = utf8_length((const unsigned char *)raw, left);
@@ -59,6 +67,7 @@ void text_clean(char *text, size_t size, const char *raw, size_t raw_length) {
             break;
         }
         used += copy_character(text + used, raw, length);
+        used -= used == 1 && text[0] == ' '; /* none at the beginning */
         raw += step;
         left -= step;
     }
