@@ -1,20 +1,37 @@
 /* An OpenCL driver for tests: it has devices to ask and none to run, and lies or breaks down on command.
  *
- *   FAKE_LOAD=WHAT     what happens when the loader asks for platforms
- *   FAKE_DEVICES=WHAT  what happens when the platform is asked for devices; also "none" and "error"
- *   FAKE_QUERY=WHAT    what happens when a device is asked for its name
- *       WHAT: "crash", "hang", "exit" or "print" (on stdout, and goes on)
- *   FAKE_COUNT=N       devices, all equal; 1 without it, at most 4
- *   FAKE_TYPE=N        2: CPU, 4: GPU (without it), 8: accelerator
- *   FAKE_LIES=A,B,...  zero_clock, huge_clock, empty_texts, unterminated, not_utf8, zeros (numbers), huge_numbers,
- *                      short_numbers, fail_all (every query of a device but its name), old_device (OpenCL 1.2 under a
- *                      platform of 3.0: newer queries fail), claims_much (an answer of 2^40 bytes) */
+ *   What happens, and when
+ *   FAKE_CONSTRUCTOR=WHAT  when it is loaded
+ *   FAKE_LOAD=WHAT         when the loader asks for platforms
+ *   FAKE_PLATFORM=WHAT     when a platform is asked for anything
+ *   FAKE_DEVICES=WHAT      when a platform is asked for devices; also "none" and "error"
+ *   FAKE_QUERY=WHAT        when a device is asked for its name
+ *   FAKE_LATE=WHAT         when a device is asked for its extensions, after all else
+ *       WHAT: "crash" (SIGABRT), "segv", "hang", "stop", "exit" (code 7), "exit0", "print" (on stdout, and goes on) or
+ *       "flood" (prints for ever)
+ *
+ *   What there is
+ *   FAKE_PLATFORMS=N       platforms; 1 without it
+ *   FAKE_COUNT=N           devices of each, all equal; 1 without it
+ *   FAKE_TYPE=N            2: CPU, 4: GPU (without it), 8: accelerator
+ *   FAKE_VERSION=TEXT      CL_DEVICE_VERSION, FAKE_EXTENSIONS=TEXT CL_DEVICE_EXTENSIONS
+ *
+ *   Lies, any number of them
+ *   FAKE_LIES=A,B,...      zero_clock, huge_clock; texts: empty_texts, unterminated, not_utf8, controls, wide, long,
+ *                          huge_text (1 MiB), blank, percent; numbers: zeros, huge_numbers, short_numbers; sizes:
+ *                          claims_much (2^40 bytes), announces_more, announces_less, grows (from one call to the next);
+ *                          fail_all (every query of a device but its name), old_device (OpenCL 1.2 under a platform of
+ *                          3.0: newer queries fail), counts_more (2^32 - 1 devices, and hands out the real ones)
+ *   FAKE_SEED=N            any of these lies, query by query, as the seed has it */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <CL/cl_icd.h>
+
+#include "fake_answers.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
@@ -26,11 +43,24 @@ struct _cl_device_id {
     const cl_icd_dispatch *dispatch;
 };
 
-enum { MOST_DEVICES = 4 };
+enum { MOST_PLATFORMS = 20000, MOST_DEVICES = 300 };
 
 static cl_icd_dispatch table;
-static struct _cl_platform_id platform = {&table};
+static struct _cl_platform_id platforms[MOST_PLATFORMS];
 static struct _cl_device_id devices[MOST_DEVICES];
+
+static cl_uint number_of(const char *variable, cl_uint otherwise, cl_uint most) {
+    const char *text = getenv(variable);
+    const cl_uint number = text != NULL ? (cl_uint)strtoul(text, NULL, 10) : otherwise;
+    return number < most ? number : most;
+}
+
+/* ---- breaking down ---------------------------------------------------------------------------------------------- */
+
+static void print_and_go_on(void) {
+    printf("{\"a driver\": \"prints\"}\n");
+    fflush(stdout);
+}
 
 static void misbehave(const char *variable) {
     const char *what = getenv(variable);
@@ -40,67 +70,28 @@ static void misbehave(const char *variable) {
     if (strcmp(what, "crash") == 0) {
         abort();
     }
-    if (strcmp(what, "exit") == 0) {
-        exit(7);
+    if (strcmp(what, "segv") == 0 || strcmp(what, "stop") == 0) {
+        raise(what[1] == 'e' ? SIGSEGV : SIGSTOP);
+    }
+    if (strcmp(what, "exit") == 0 || strcmp(what, "exit0") == 0) {
+        exit(what[4] == '0' ? 0 : 7);
     }
     if (strcmp(what, "print") == 0) {
-        printf("{\"a driver\": \"prints\"}\n");
-        fflush(stdout);
+        print_and_go_on();
+    }
+    while (strcmp(what, "flood") == 0) {
+        print_and_go_on();
     }
     while (strcmp(what, "hang") == 0) {
         pause();
     }
 }
 
-static int lies(const char *about) {
-    const char *list = getenv("FAKE_LIES");
-    const size_t length = strlen(about);
-    while (list != NULL && *list != '\0') {
-        const size_t span = strcspn(list, ",");
-        if (span == length && strncmp(list, about, length) == 0) {
-            return 1;
-        }
-        list += span + (list[span] == ',');
-    }
-    return 0;
+__attribute__((constructor)) static void when_loaded(void) {
+    misbehave("FAKE_CONSTRUCTOR");
 }
 
-static cl_int answer(size_t size, void *value, size_t *returned, const void *data, size_t length) {
-    if (value != NULL && size < length) {
-        return CL_INVALID_VALUE;
-    }
-    if (value != NULL && length > 0) {
-        memcpy(value, data, length);
-    }
-    if (returned != NULL) {
-        *returned = length;
-    }
-    return CL_SUCCESS;
-}
-
-static cl_int answer_text(size_t size, void *value, size_t *returned, const char *text) {
-    if (lies("claims_much") && returned != NULL) {
-        *returned = (size_t)1 << 40;
-        return CL_SUCCESS;
-    }
-    if (lies("empty_texts")) {
-        return answer(size, value, returned, "", 0);
-    }
-    if (lies("not_utf8")) {
-        text = "F\xFF\xFE\x01\xC3 GPU\xED\xA0\x80";
-    }
-    return answer(size, value, returned, text, strlen(text) + (lies("unterminated") ? 0 : 1));
-}
-
-static cl_int answer_number(size_t size, void *value, size_t *returned, cl_ulong number, size_t width) {
-    const cl_ulong wide = lies("zeros") ? 0 : lies("huge_numbers") ? ~(cl_ulong)0 : number;
-    const cl_uint narrow = (cl_uint)wide;
-    if (lies("short_numbers")) {
-        return answer(size, value, returned, &wide, 1);
-    }
-    return width == sizeof(narrow) ? answer(size, value, returned, &narrow, width)
-                                   : answer(size, value, returned, &wide, width);
-}
+/* ---- devices ---------------------------------------------------------------------------------------------------- */
 
 typedef struct number_answer {
     cl_device_info param;
@@ -122,15 +113,46 @@ static const number_answer numbers[] = {
     {CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, 1, 4},
     {CL_DEVICE_HOST_UNIFIED_MEMORY, 0, 4},
     {CL_DEVICE_ENDIAN_LITTLE, 1, 4},
+    {CL_DEVICE_PROFILING_TIMER_RESOLUTION, 52, sizeof(size_t)},
+    {CL_DEVICE_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 8},
 };
 
-static cl_int answer_listed_number(cl_device_info param, size_t size, void *value, size_t *returned) {
+static cl_int answer_listed_number(const fake_query *q) {
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (numbers[i].param == param) {
-            return answer_number(size, value, returned, numbers[i].value, numbers[i].width);
+        if (numbers[i].param == q->param) {
+            return fake_answer_number(q, numbers[i].value, numbers[i].width);
         }
     }
     return CL_INVALID_VALUE;
+}
+
+static cl_int answer_sizes(const fake_query *q) {
+    size_t sizes[3] = {1024, 1024, 64};
+    if (fake_lies("zeros") || fake_chance(q->param, 5, 8) == 1) {
+        memset(sizes, 0, sizeof(sizes));
+    }
+    if (fake_lies("huge_numbers") || fake_chance(q->param, 5, 8) == 2) {
+        memset(sizes, 0xFF, sizeof(sizes));
+    }
+    return fake_answer(q, sizes, fake_lies("short_numbers") ? sizeof(sizes) - 1 : sizeof(sizes));
+}
+
+static cl_int answer_extensions(const fake_query *q) {
+    static const char *const lists[] = {"cl_khr_fp16 cl_khr_byte_addressable_store", "cl_khr_fp16  cl_khr_fp64   ",
+                                        "cl_khr_fp16cl_khr_fp64cl_khr_subgroups", " cl_x_matrix", ""};
+    const char *asked = getenv("FAKE_EXTENSIONS");
+    misbehave("FAKE_LATE");
+    return fake_answer_text(q, asked != NULL ? asked : lists[fake_chance(q->param, 6, 5)]);
+}
+
+static const char *device_version(void) {
+    static const char *const versions[] = {"OpenCL 3.0 fake", "OpenCL 1.1 fake", "OpenCL 99.7", "OpenCL", "",
+                                           "OpenCL -1.x",     "OpenCL 1.2",      "3.0"};
+    const char *asked = getenv("FAKE_VERSION");
+    if (asked != NULL) {
+        return asked;
+    }
+    return fake_lies("old_device") ? "OpenCL 1.2 fake" : versions[fake_chance(CL_DEVICE_VERSION, 7, 8)];
 }
 
 static cl_ulong played_type(void) {
@@ -138,54 +160,55 @@ static cl_ulong played_type(void) {
     return type != NULL ? strtoull(type, NULL, 0) : CL_DEVICE_TYPE_GPU;
 }
 
-static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info param, size_t size, void *value,
-                                          size_t *returned) {
-    const cl_bool yes = CL_TRUE;
-    const cl_platform_id owner = &platform;
-    const size_t sizes[3] = {1024, 1024, 64};
+static cl_int answer_device(const fake_query *q) {
+    const cl_platform_id owner = &platforms[0];
     const cl_ulong type = played_type();
-    const cl_uint clock = lies("zero_clock") ? 0 : lies("huge_clock") ? 4000000000u : 1500;
-    (void)device;
-    if (lies("fail_all") && param != CL_DEVICE_NAME) {
-        return CL_INVALID_VALUE;
-    }
-    switch (param) {
+    const cl_bool yes = CL_TRUE;
+    switch (q->param) {
     case CL_DEVICE_NAME:
         misbehave("FAKE_QUERY");
-        return answer_text(size, value, returned, "Fake GPU");
+        return fake_answer_text(q, "Fake GPU");
     case CL_DEVICE_VENDOR:
-        return answer_text(size, value, returned, "Fake vendor");
+        return fake_answer_text(q, "Fake vendor");
     case CL_DRIVER_VERSION:
-        return answer_text(size, value, returned, "1.0 fake");
+        return fake_answer_text(q, "1.0 fake");
     case CL_DEVICE_VERSION:
-        return answer_text(size, value, returned, lies("old_device") ? "OpenCL 1.2 fake" : "OpenCL 3.0 fake");
+        return fake_answer_text(q, device_version());
     case CL_DEVICE_OPENCL_C_VERSION:
-        return answer_text(size, value, returned, "OpenCL C 1.2 fake");
+        return fake_answer_text(q, "OpenCL C 1.2 fake");
     case CL_DEVICE_PROFILE:
-        return answer_text(size, value, returned, "FULL_PROFILE");
+        return fake_answer_text(q, "FULL_PROFILE");
     case CL_DEVICE_EXTENSIONS:
-        return answer_text(size, value, returned, "cl_khr_fp16 cl_khr_byte_addressable_store");
+        return answer_extensions(q);
     case CL_DEVICE_TYPE:
-        return answer(size, value, returned, &type, sizeof(type));
+        return fake_answer(q, &type, sizeof(type));
     case CL_DEVICE_PLATFORM:
-        return answer(size, value, returned, &owner, sizeof(owner));
+        return fake_answer(q, &owner, sizeof(owner));
     case CL_DEVICE_MAX_CLOCK_FREQUENCY:
-        return answer(size, value, returned, &clock, sizeof(clock));
+        return fake_answer_number(q, fake_lies("zero_clock") ? 0 : fake_lies("huge_clock") ? 4000000000u : 1500, 4);
     case CL_DEVICE_MAX_WORK_ITEM_SIZES:
-        return answer(size, value, returned, sizes, sizeof(sizes));
+        return answer_sizes(q);
     case CL_DEVICE_AVAILABLE:
     case CL_DEVICE_COMPILER_AVAILABLE:
-        return answer(size, value, returned, &yes, sizeof(yes));
+        return fake_answer(q, &yes, sizeof(yes));
     default:
-        return answer_listed_number(param, size, value, returned);
+        return answer_listed_number(q);
     }
+}
+
+static cl_int CL_API_CALL get_device_info(cl_device_id device, cl_device_info param, size_t size, void *value,
+                                          size_t *returned) {
+    const fake_query q = {param, size, value, returned};
+    if (device == NULL) {
+        return CL_INVALID_DEVICE;
+    }
+    return fake_lies("fail_all") && param != CL_DEVICE_NAME ? CL_INVALID_VALUE : answer_device(&q);
 }
 
 static cl_int CL_API_CALL get_device_ids(cl_platform_id asked, cl_device_type type, cl_uint capacity,
                                          cl_device_id *found, cl_uint *count) {
-    const char *wanted = getenv("FAKE_COUNT");
     const char *what = getenv("FAKE_DEVICES");
-    cl_uint number = wanted != NULL ? (cl_uint)strtoul(wanted, NULL, 10) : 1;
+    const cl_uint number = number_of("FAKE_COUNT", 1, MOST_DEVICES);
     (void)asked;
     misbehave("FAKE_DEVICES");
     if (what != NULL && strcmp(what, "error") == 0) {
@@ -194,33 +217,44 @@ static cl_int CL_API_CALL get_device_ids(cl_platform_id asked, cl_device_type ty
     if ((what != NULL && strcmp(what, "none") == 0) || (type & (played_type() | CL_DEVICE_TYPE_DEFAULT)) == 0) {
         return CL_DEVICE_NOT_FOUND;
     }
-    number = number > MOST_DEVICES ? MOST_DEVICES : number;
     for (cl_uint i = 0; found != NULL && i < number && i < capacity; i++) {
         devices[i].dispatch = &table;
         found[i] = &devices[i];
     }
     if (count != NULL) {
-        *count = number;
+        *count = fake_lies("counts_more") || fake_chance(0, 8, 16) == 1 ? ~(cl_uint)0 : number;
     }
     return CL_SUCCESS;
 }
 
+/* ---- platforms -------------------------------------------------------------------------------------------------- */
+
 static cl_int CL_API_CALL get_platform_info(cl_platform_id asked, cl_platform_info param, size_t size, void *value,
                                             size_t *returned) {
+    const fake_query q = {param, size, value, returned};
     (void)asked;
+    misbehave("FAKE_PLATFORM");
     switch (param) {
     case CL_PLATFORM_NAME:
-        return answer(size, value, returned, "Fake platform", sizeof("Fake platform"));
+        return fake_answer_text(&q, "Fake platform");
     case CL_PLATFORM_VENDOR:
-        return answer(size, value, returned, "Fake vendor", sizeof("Fake vendor"));
+        return fake_answer_text(&q, "Fake vendor");
     case CL_PLATFORM_VERSION:
-        return answer(size, value, returned, "OpenCL 3.0 fake", sizeof("OpenCL 3.0 fake"));
+        return fake_answer_text(&q, "OpenCL 3.0 fake");
     case CL_PLATFORM_PROFILE:
-        return answer(size, value, returned, "FULL_PROFILE", sizeof("FULL_PROFILE"));
+        return fake_answer_text(&q, "FULL_PROFILE");
+    /* These two are the loader's, which goes without the platform if they are wrong. */
     case CL_PLATFORM_EXTENSIONS:
-        return answer(size, value, returned, "cl_khr_icd", sizeof("cl_khr_icd"));
-    case CL_PLATFORM_ICD_SUFFIX_KHR:
-        return answer(size, value, returned, "FAKE", sizeof("FAKE"));
+    case CL_PLATFORM_ICD_SUFFIX_KHR: {
+        const char *text = param == CL_PLATFORM_EXTENSIONS ? "cl_khr_icd" : "FAKE";
+        if (value != NULL && size > strlen(text)) {
+            memcpy(value, text, strlen(text) + 1);
+        }
+        if (returned != NULL) {
+            *returned = strlen(text) + 1;
+        }
+        return CL_SUCCESS;
+    }
     default:
         return CL_INVALID_VALUE;
     }
@@ -232,15 +266,19 @@ EXPORTED cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id asked, cl_platform_
 }
 
 EXPORTED cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint capacity, cl_platform_id *found, cl_uint *count) {
+    const cl_uint number = number_of("FAKE_PLATFORMS", 1, MOST_PLATFORMS);
     misbehave("FAKE_LOAD");
     table.clGetPlatformInfo = get_platform_info;
     table.clGetDeviceIDs = get_device_ids;
     table.clGetDeviceInfo = get_device_info;
-    if (found != NULL && capacity > 0) {
-        found[0] = &platform;
+    for (cl_uint i = 0; i < number; i++) {
+        platforms[i].dispatch = &table;
+        if (found != NULL && i < capacity) {
+            found[i] = &platforms[i];
+        }
     }
     if (count != NULL) {
-        *count = 1;
+        *count = number;
     }
     return CL_SUCCESS;
 }
@@ -249,6 +287,6 @@ EXPORTED void *CL_API_CALL clGetExtensionFunctionAddress(const char *name) {
     union {
         cl_int(CL_API_CALL *function)(cl_uint, cl_platform_id *, cl_uint *);
         void *address;
-    } platforms = {clIcdGetPlatformIDsKHR};
-    return strcmp(name, "clIcdGetPlatformIDsKHR") == 0 ? platforms.address : NULL;
+    } platform_ids = {clIcdGetPlatformIDsKHR};
+    return strcmp(name, "clIcdGetPlatformIDsKHR") == 0 ? platform_ids.address : NULL;
 }

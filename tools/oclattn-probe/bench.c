@@ -3,8 +3,7 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "properties.h"
-#include "show.h"
+#include "wrap.h"
 
 typedef struct measure_row {
     const char *key, *label, *unit;
@@ -75,6 +74,17 @@ static void fill_gaps(listener *l, const char *reason) {
     }
 }
 
+/* As --shape takes it. */
+static void shape_text(const json_t *sizes, char *text, size_t size) {
+    size_t length = 0, i;
+    json_t *item;
+    text[0] = '\0';
+    json_array_foreach((json_t *)sizes, i, item) {
+        length += (size_t)snprintf(text + length, size - length, "%s%lld", i > 0 ? "," : "",
+                                   (long long)json_integer_value(item));
+    }
+}
+
 static void show_share(const listener *l, const char *kind) {
     char reachable[64], reached[64], shape[128];
     const json_t *measures = l->measures;
@@ -83,14 +93,14 @@ static void show_share(const listener *l, const char *kind) {
     const double most = json_real_value(json_object_get(measures, reachable));
     const double found = json_real_value(json_object_get(measures, reached));
     if (most > 0 && found > 0) {
-        property_raw(json_object_get(l->shapes, kind), shape, sizeof shape);
-        printf("attention with B Hq Hkv Sq Skv D Dv = %s: %.0f %% of what is reachable\n", shape, 100 * found / most);
+        shape_text(json_object_get(l->shapes, kind), shape, sizeof shape);
+        show_wrapped("", 0, "attention --shape %s: %.0f %% of what is reachable", shape, 100 * found / most);
     }
 }
 
 static void show_measures(const machine *m, const listener *l) {
     const device_record *device = &m->list.items[m->chosen];
-    printf("device %d:%d, %s\n", device->platform_index, device->device_index, device->caps.name);
+    show_wrapped("", 0, "device %d:%d, %s", device->platform_index, device->device_index, device->caps.name);
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const json_t *value = json_object_get(l->measures, rows[i].key);
         if (json_is_real(value)) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #if defined(__linux__)
 #include <sys/prctl.h>
@@ -17,12 +18,16 @@
 #include "device/text.h"
 #include "measure/clock.h"
 
-enum { MOST_ANSWER_BYTES = 16 << 20 };
+enum { MOST_ANSWER_BYTES = 64 << 20, MOST_PRINTED_BYTES = 32768, BLOCKS_AT_ONCE = 64 };
+/* Tells a job that came to its end from a driver that calls exit. */
+enum { EXIT_OF_JOB = 113 };
+/* For a process that was killed to go; one that hangs within the kernel stays. */
+#define LAST_WAIT_S 2.0
 
 typedef struct stream {
     int descriptor; /* -1: at its end */
     char *bytes;
-    size_t length, capacity, heard;
+    size_t length, capacity, heard, most;
 } stream;
 
 /* Makes room for a block and the final 0. */
@@ -31,7 +36,7 @@ static bool grow(stream *s, size_t more) {
         return true;
     }
     const size_t capacity = 2 * (s->length + more) + 1;
-    char *bytes = capacity <= MOST_ANSWER_BYTES ? realloc(s->bytes, capacity) : NULL;
+    char *bytes = capacity <= s->most ? realloc(s->bytes, capacity) : NULL;
     if (!bytes) {
         return false;
     }
@@ -40,9 +45,10 @@ static bool grow(stream *s, size_t more) {
     return true;
 }
 
+/* Not more than some blocks, since a driver can print faster than this reads. */
 static void read_available(stream *s) {
     char block[4096];
-    while (s->descriptor >= 0) {
+    for (int i = 0; i < BLOCKS_AT_ONCE && s->descriptor >= 0; i++) {
         const ssize_t got = read(s->descriptor, block, sizeof block);
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
@@ -75,6 +81,7 @@ static void tell_lines(stream *s, child_listener listener, void *user) {
 /* A driver's helpers and threads go with the child, a crash leaves no core file, and nothing that it prints mixes with
  * the tool's own output. */
 static void prepare_child(int printed) {
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     const struct rlimit no_core = {0, 0};
     const int nothing = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
@@ -82,6 +89,9 @@ static void prepare_child(int printed) {
 #if defined(__linux__)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
+    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++) {
+        signal(crashes[i], SIG_DFL);
+    }
     dup2(printed, STDOUT_FILENO);
     dup2(printed, STDERR_FILENO);
     if (nothing >= 0) {
@@ -97,7 +107,7 @@ static void run_job(child_job job, void *data, int answer) {
     }
     setvbuf(to, NULL, _IOLBF, 0);
     job(to, data);
-    _exit(fclose(to) == 0 ? 0 : 1);
+    _exit(fclose(to) == 0 ? EXIT_OF_JOB : 1);
 }
 
 static void describe_end(int status, child_result *result) {
@@ -110,7 +120,7 @@ static void describe_end(int status, child_result *result) {
                            : number == SIGFPE  ? "SIGFPE"
                                                : strsignal(number);
         snprintf(result->trouble, sizeof result->trouble, "crashed (%s)", name);
-    } else if (WEXITSTATUS(status) != 0) {
+    } else if (WEXITSTATUS(status) != EXIT_OF_JOB) {
         snprintf(result->trouble, sizeof result->trouble, "ended the process with exit code %d", WEXITSTATUS(status));
     }
 }
@@ -118,6 +128,15 @@ static void describe_end(int status, child_result *result) {
 static void kill_all(pid_t pid) {
     kill(-pid, SIGKILL);
     kill(pid, SIGKILL);
+}
+
+static void wait_for_last(pid_t pid) {
+    const double end = now_s() + LAST_WAIT_S;
+    const struct timespec moment = {.tv_nsec = 10000000};
+    int status = 0;
+    while (waitpid(pid, &status, WNOHANG) == 0 && now_s() < end) {
+        nanosleep(&moment, NULL);
+    }
 }
 
 /* Until the child ends, or its time does. */
@@ -138,7 +157,7 @@ static void follow(pid_t pid, double limit_s, stream streams[2], child_listener 
         if (now_s() > deadline) {
             snprintf(result->trouble, sizeof result->trouble, "gave no answer within %g s", limit_s);
             kill_all(pid);
-            waitpid(pid, &status, 0);
+            wait_for_last(pid);
             break;
         }
     }
@@ -172,8 +191,8 @@ static bool start(child_job job, void *data, stream streams[2], pid_t *pid) {
     }
     close(answer[1]);
     close(printed[1]);
-    streams[0] = (stream){.descriptor = answer[0]};
-    streams[1] = (stream){.descriptor = printed[0]};
+    streams[0] = (stream){.descriptor = answer[0], .most = MOST_ANSWER_BYTES};
+    streams[1] = (stream){.descriptor = printed[0], .most = MOST_PRINTED_BYTES};
     fcntl(answer[0], F_SETFL, O_NONBLOCK);
     fcntl(printed[0], F_SETFL, O_NONBLOCK);
     return *pid > 0;

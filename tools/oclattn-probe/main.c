@@ -1,9 +1,11 @@
 /* oclattn-probe: what a machine's OpenCL is worth for attention. */
-#include <math.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench.h"
+#include "capture.h"
 #include "oclattn-run/options.h"
 #include "program/cache.h"
 #include "properties.h"
@@ -11,6 +13,9 @@
 #include "show.h"
 #include "survey.h"
 #include "vendors.h"
+#include "wrap.h"
+
+enum { STDERR_INDENT = 15 };
 
 typedef struct probe_options {
     bool list, all, raw, json, selftest, bench, explain, help, version;
@@ -108,14 +113,16 @@ static bool parse_wishes(const probe_options *o, wishes *w, failure *f) {
 static bool check_options(const probe_options *o, failure *f) {
     const int shown = o->list + o->all + o->raw + (o->prop != NULL) + o->explain + o->selftest + o->bench;
     if (shown > 1) {
-        return fail_with(f, EXIT_BAD_INPUT, "only one of --list, --all, --raw, --prop, --explain, --selftest and "
+        return fail_with(f, EXIT_BAD_INPUT,
+                         "only one of --list, --all, --raw, --prop, --explain, --selftest and "
                          "--bench at a time (each but --raw and --prop goes with --json)");
     }
     if (o->json && (o->raw || o->prop)) {
         return fail_with(f, EXIT_BAD_INPUT, "--json does not go with --raw or --prop");
     }
     if (o->load && (o->selftest || o->bench)) {
-        return fail_with(f, EXIT_BAD_INPUT, "a capture cannot be tested or measured: --selftest and --bench need the "
+        return fail_with(f, EXIT_BAD_INPUT,
+                         "a capture cannot be tested or measured: --selftest and --bench need the "
                          "machine itself");
     }
     if (o->problem && !(o->selftest && o->variant)) {
@@ -128,13 +135,12 @@ static bool check_options(const probe_options *o, failure *f) {
 }
 
 static exit_code show_property(const machine *m, const char *key) {
-    char value[16384];
     const json_t *device = m->devices[m->chosen];
-    property_raw(json_object_get(json_object_get(device, "facts"), key), value, sizeof value);
-    printf("%s\n", value);
+    property_print(json_object_get(json_object_get(device, "facts"), key), stdout);
+    putchar('\n');
     const char *reason = json_string_value(json_object_get(json_object_get(device, "unknown"), key));
     if (reason && json_is_null(json_object_get(json_object_get(device, "facts"), key))) {
-        fprintf(stderr, "oclattn-probe: %s is not known: %s\n", key, reason);
+        wrap_to(stderr, "oclattn-probe:", STDERR_INDENT, "%s is not known: %s", key, reason);
     }
     return EXIT_DONE;
 }
@@ -187,8 +193,7 @@ static exit_code code_without_device(const json_t *document, failure *f) {
     return f->code;
 }
 
-static exit_code answer(json_t *document, const probe_options *o, const wishes *w, const char *cache_dir,
-                        failure *f) {
+static exit_code answer(json_t *document, const probe_options *o, const wishes *w, const char *cache_dir, failure *f) {
     machine m;
     exit_code code = EXIT_DONE;
     if (!machine_make(&m, document, f)) {
@@ -207,7 +212,7 @@ static exit_code answer(json_t *document, const probe_options *o, const wishes *
 
 static exit_code probe(const probe_options *o, const wishes *w, failure *f) {
     char *cache_dir = NULL;
-    json_t *document = o->load ? survey_load(o->load, f) : survey_make(w->timeout_s);
+    json_t *document = o->load ? capture_load(o->load, f) : survey_make(w->timeout_s);
     if (!document) {
         return f->code != EXIT_DONE ? f->code : (fail_memory(f, "the answer"), f->code);
     }
@@ -215,7 +220,7 @@ static exit_code probe(const probe_options *o, const wishes *w, failure *f) {
         cache_dir = NULL;
     }
     exit_code code = answer(document, o, w, cache_dir, f);
-    if (o->save && !survey_save(document, o->save, f)) {
+    if (o->save && !capture_save(document, o->save, f)) {
         code = f->code;
     }
     vendors_restore();
@@ -243,15 +248,27 @@ static exit_code run(int count, char **words, failure *f) {
     return check_options(&options, f) && parse_wishes(&options, &w, f) ? probe(&options, &w, f) : f->code;
 }
 
+/* A closed one would become the next file that is opened, and what is printed would go there. */
+static void open_standard_streams(void) {
+    int opened = open("/dev/null", O_RDONLY);
+    while (opened >= 0 && opened <= STDERR_FILENO) {
+        opened = open("/dev/null", O_RDONLY);
+    }
+    if (opened >= 0) {
+        close(opened);
+    }
+}
+
 int main(int count, char **words) {
     failure f = {0};
+    open_standard_streams();
     exit_code code = run(count, words, &f);
     if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_DONE) {
         fail_with(&f, EXIT_RUNTIME, "writing to stdout failed");
         code = f.code;
     }
     if (f.text[0] != '\0') {
-        fprintf(stderr, "oclattn-probe: %s\n", f.text);
+        wrap_to(stderr, "oclattn-probe:", STDERR_INDENT, "%s", f.text);
     }
     return (int)code;
 }

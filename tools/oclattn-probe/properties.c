@@ -22,21 +22,33 @@ enum {
 
 static const char *const fp16_word[] = {"cl_khr_fp16", NULL};
 static const char *const fp64_word[] = {"cl_khr_fp64", NULL};
-static const char *const float_abilities[] = {"denormals", "inf_nan",    "round_to_nearest", "round_to_zero",
-                                              "round_to_inf", "fma",     "soft_float",       "correctly_rounded_divide",
+static const char *const float_abilities[] = {"denormals",
+                                              "inf_nan",
+                                              "round_to_nearest",
+                                              "round_to_zero",
+                                              "round_to_inf",
+                                              "fma",
+                                              "soft_float",
+                                              "correctly_rounded_divide",
                                               NULL};
+static const char *const type_words[] = {"gpu", "cpu", "accelerator", "custom", NULL};
 static const char *const queue_abilities[] = {"out_of_order", "profiling", NULL};
 static const char *const svm_abilities[] = {"coarse_buffer", "fine_buffer", "fine_system", "atomics", NULL};
 
-#define TEXT(key, label, param) {key, label, PROPERTY_TEXT, UNIT_NONE, param, 0, 0, 0, NULL, false}
-#define WORDS(key, label, param) {key, label, PROPERTY_TEXT, UNIT_NONE, param, 0, 0, 0, NULL, true}
-#define NUMBER(key, label, unit, param, type, least, most) \
-    {key, label, PROPERTY_NUMBER, unit, param, sizeof(type), least, most, NULL, false}
-#define FLAG(key, label, param) {key, label, PROPERTY_FLAG, UNIT_NONE, param, sizeof(cl_bool), 0, 0, NULL, false}
-#define BITS(key, label, param, words) \
-    {key, label, PROPERTY_BITS, UNIT_NONE, param, sizeof(cl_bitfield), 0, 0, words, false}
-#define NUMBERS(key, label, param) {key, label, PROPERTY_NUMBERS, UNIT_NONE, param, 0, 0, 0, NULL, false}
-#define DERIVED(key, label, kind, words) {key, label, kind, UNIT_NONE, 0, 0, 0, 0, words, false}
+#define TEXT(key, label, param)                                                                                        \
+    { key, label, PROPERTY_TEXT, UNIT_NONE, param, 0, 0, 0, NULL, false }
+#define WORDS(key, label, param)                                                                                       \
+    { key, label, PROPERTY_TEXT, UNIT_NONE, param, 0, 0, 0, NULL, true }
+#define NUMBER(key, label, unit, param, type, least, most)                                                             \
+    { key, label, PROPERTY_NUMBER, unit, param, sizeof(type), least, most, NULL, false }
+#define FLAG(key, label, param)                                                                                        \
+    { key, label, PROPERTY_FLAG, UNIT_NONE, param, sizeof(cl_bool), 0, 0, NULL, false }
+#define BITS(key, label, param, words)                                                                                 \
+    { key, label, PROPERTY_BITS, UNIT_NONE, param, sizeof(cl_bitfield), 0, 0, words, false }
+#define NUMBERS(key, label, param)                                                                                     \
+    { key, label, PROPERTY_NUMBERS, UNIT_NONE, param, 0, 1, INT64_MAX, NULL, false }
+#define DERIVED(key, label, kind, words)                                                                               \
+    { key, label, kind, UNIT_NONE, 0, 0, 0, 0, words, false }
 
 const property platform_properties[] = {
     TEXT("name", "name", CL_PLATFORM_NAME),
@@ -52,11 +64,11 @@ const size_t platform_property_count = sizeof platform_properties / sizeof platf
 const property device_properties[] = {
     TEXT("name", "name", CL_DEVICE_NAME),
     TEXT("vendor", "vendor", CL_DEVICE_VENDOR),
-    NUMBER("vendor_id", "vendor id", UNIT_NONE, CL_DEVICE_VENDOR_ID, cl_uint, 0, 0),
+    NUMBER("vendor_id", "vendor id", UNIT_NONE, CL_DEVICE_VENDOR_ID, cl_uint, 0, UINT32_MAX),
     TEXT("driver_version", "driver", CL_DRIVER_VERSION),
     TEXT("device_version", "OpenCL", CL_DEVICE_VERSION),
     TEXT("c_version", "OpenCL C", CL_DEVICE_OPENCL_C_VERSION),
-    {"type", "type", PROPERTY_TYPE, UNIT_NONE, CL_DEVICE_TYPE, sizeof(cl_device_type), 0, 0, NULL, false},
+    {"type", "type", PROPERTY_TYPE, UNIT_NONE, CL_DEVICE_TYPE, sizeof(cl_device_type), 0, 0, type_words, false},
     TEXT("profile", "profile", CL_DEVICE_PROFILE),
     FLAG("available", "available", CL_DEVICE_AVAILABLE),
     FLAG("compiler_available", "compiler", CL_DEVICE_COMPILER_AVAILABLE),
@@ -68,18 +80,20 @@ const property device_properties[] = {
     NUMBER("global_memory_bytes", "memory", UNIT_BYTES, CL_DEVICE_GLOBAL_MEM_SIZE, cl_ulong, 1, INT64_MAX),
     NUMBER("max_allocation_bytes", "largest buffer", UNIT_BYTES, CL_DEVICE_MAX_MEM_ALLOC_SIZE, cl_ulong, 1, INT64_MAX),
     NUMBER("global_cache_bytes", "cache", UNIT_BYTES, CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, cl_ulong, 0, INT64_MAX),
-    NUMBER("global_cache_line_bytes", "cache line", UNIT_BYTES, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, cl_uint, 0, 0),
+    NUMBER("global_cache_line_bytes", "cache line", UNIT_BYTES, CL_DEVICE_GLOBAL_MEM_CACHELINE_SIZE, cl_uint, 0,
+           UINT32_MAX),
     FLAG("host_unified_memory", "shares the host's memory", CL_DEVICE_HOST_UNIFIED_MEMORY),
     FLAG("error_correction", "error correction", CL_DEVICE_ERROR_CORRECTION_SUPPORT),
     NUMBER("local_memory_bytes", "local memory", UNIT_BYTES, CL_DEVICE_LOCAL_MEM_SIZE, cl_ulong, 0, INT64_MAX),
-    {"local_memory_is_dedicated", "local memory is dedicated", PROPERTY_IS_ONE, UNIT_NONE, CL_DEVICE_LOCAL_MEM_TYPE,
+    {"local_memory_is_dedicated", "local memory is dedicated", PROPERTY_IS_LOCAL, UNIT_NONE, CL_DEVICE_LOCAL_MEM_TYPE,
      sizeof(cl_uint), 0, 0, NULL, false},
     NUMBER("constant_buffer_bytes", "constant buffer", UNIT_BYTES, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, cl_ulong, 0,
            INT64_MAX),
     NUMBER("max_work_group_size", "work-group size", UNIT_NONE, CL_DEVICE_MAX_WORK_GROUP_SIZE, size_t, 1, INT64_MAX),
     NUMBERS("max_work_item_sizes", "work-item sizes", CL_DEVICE_MAX_WORK_ITEM_SIZES),
     NUMBER("max_parameter_bytes", "kernel arguments", UNIT_BYTES, CL_DEVICE_MAX_PARAMETER_SIZE, size_t, 1, INT64_MAX),
-    NUMBER("memory_base_align_bits", "buffer alignment", UNIT_BITS, CL_DEVICE_MEM_BASE_ADDR_ALIGN, cl_uint, 1, 0),
+    NUMBER("memory_base_align_bits", "buffer alignment", UNIT_BITS, CL_DEVICE_MEM_BASE_ADDR_ALIGN, cl_uint, 1,
+           UINT32_MAX),
     NUMBER("preferred_float_width", "preferred float vector", UNIT_NONE, CL_DEVICE_PREFERRED_VECTOR_WIDTH_FLOAT,
            cl_uint, 0, 1024),
     NUMBER("native_float_width", "native float vector", UNIT_NONE, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, cl_uint, 0,
@@ -97,14 +111,15 @@ const property device_properties[] = {
     BITS("queue_abilities", "queues", CL_DEVICE_QUEUE_PROPERTIES, queue_abilities),
     NUMBER("profiling_timer_ns", "event timer", UNIT_NS, CL_DEVICE_PROFILING_TIMER_RESOLUTION, size_t, 1, INT64_MAX),
     NUMBER("printf_buffer_bytes", "printf buffer", UNIT_BYTES, CL_DEVICE_PRINTF_BUFFER_SIZE, size_t, 0, INT64_MAX),
-    NUMBER("max_sub_devices", "sub-devices", UNIT_NONE, CL_DEVICE_PARTITION_MAX_SUB_DEVICES, cl_uint, 0, 0),
-    NUMBER("max_sub_groups", "sub-groups in a group", UNIT_NONE, QUERY_MAX_NUM_SUB_GROUPS, cl_uint, 0, 0),
+    NUMBER("max_sub_devices", "sub-devices", UNIT_NONE, CL_DEVICE_PARTITION_MAX_SUB_DEVICES, cl_uint, 0, UINT32_MAX),
+    NUMBER("max_sub_groups", "sub-groups in a group", UNIT_NONE, QUERY_MAX_NUM_SUB_GROUPS, cl_uint, 0, UINT32_MAX),
     FLAG("sub_group_progress", "sub-group progress", QUERY_SUB_GROUP_PROGRESS),
     BITS("svm_abilities", "shared virtual memory", QUERY_SVM_CAPABILITIES, svm_abilities),
     WORDS("il_version", "intermediate languages", QUERY_IL_VERSION),
     NUMBER("nv_capability_major", "NVIDIA capability, major", UNIT_NONE, QUERY_NV_CAPABILITY_MAJOR, cl_uint, 1, 1000),
     NUMBER("nv_capability_minor", "NVIDIA capability, minor", UNIT_NONE, QUERY_NV_CAPABILITY_MINOR, cl_uint, 0, 1000),
-    NUMBER("nv_registers_per_block", "NVIDIA registers", UNIT_NONE, QUERY_NV_REGISTERS_PER_BLOCK, cl_uint, 1, 0),
+    NUMBER("nv_registers_per_block", "NVIDIA registers", UNIT_NONE, QUERY_NV_REGISTERS_PER_BLOCK, cl_uint, 1,
+           UINT32_MAX),
     NUMBER("nv_warp_size", "NVIDIA warp", UNIT_NONE, QUERY_NV_WARP_SIZE, cl_uint, 1, 1024),
     TEXT("amd_board_name", "AMD board", QUERY_AMD_BOARD_NAME),
     NUMBER("amd_simd_per_compute_unit", "AMD SIMDs in a unit", UNIT_NONE, QUERY_AMD_SIMD_PER_COMPUTE_UNIT, cl_uint, 1,
@@ -124,83 +139,64 @@ const property *device_property_find(const char *key) {
     return NULL;
 }
 
-static void bytes_text(json_int_t value, char *text, size_t size) {
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double scaled = (double)value;
-    int unit = 0;
-    while (scaled >= 1024 && unit < 6) {
-        scaled /= 1024;
-        unit++;
-    }
-    if (unit == 0) {
-        snprintf(text, size, "%lld bytes", (long long)value);
-    } else {
-        snprintf(text, size, "%.4g %s", scaled, units[unit]);
-    }
+bool property_believes_number(const property *p, unsigned long long value) {
+    return value >= p->least && value <= p->most;
 }
 
-static void number_text(const property *p, json_int_t value, char *text, size_t size) {
-    static const char *const units[] = {"", "", " MHz", " bits", " ns"};
-    if (p->unit == UNIT_BYTES) {
-        bytes_text(value, text, size);
-    } else {
-        snprintf(text, size, "%lld%s", (long long)value, units[p->unit]);
-    }
+static bool is_believed_number(const property *p, const json_t *value) {
+    const json_int_t number = json_integer_value(value);
+    return json_is_integer(value) && number >= 0 && property_believes_number(p, (unsigned long long)number);
 }
 
-static void list_text(const json_t *list, const char *between, char *text, size_t size) {
-    size_t length = 0;
+static bool is_word_of(const char *const *words, const json_t *value) {
+    const char *word = json_string_value(value);
+    for (size_t i = 0; word && words && words[i]; i++) {
+        if (strcmp(words[i], word) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool takes_item(const property *p, const json_t *item) {
+    return p->kind == PROPERTY_NUMBERS ? is_believed_number(p, item)
+           : p->kind == PROPERTY_BITS  ? is_word_of(p->words, item)
+                                       : json_is_string(item);
+}
+
+static bool takes_list(const property *p, const json_t *list) {
     size_t i;
     json_t *item;
-    text[0] = '\0';
     json_array_foreach((json_t *)list, i, item) {
-        char word[256];
-        property_raw(item, word, sizeof word);
-        const int added = snprintf(text + length, size - length, "%s%s", i > 0 ? between : "", word);
-        if (added < 0 || (size_t)added >= size - length) {
-            return;
+        if (!takes_item(p, item)) {
+            return false;
         }
-        length += (size_t)added;
     }
+    return json_is_array(list);
 }
 
-void property_raw(const json_t *value, char *text, size_t size) {
-    switch (value ? json_typeof(value) : JSON_NULL) {
-    case JSON_STRING:
-        snprintf(text, size, "%s", json_string_value(value));
-        break;
-    case JSON_INTEGER:
-        snprintf(text, size, "%lld", (long long)json_integer_value(value));
-        break;
-    case JSON_REAL:
-        snprintf(text, size, "%.9g", json_real_value(value));
-        break;
-    case JSON_TRUE:
-    case JSON_FALSE:
-        snprintf(text, size, "%s", json_is_true(value) ? "true" : "false");
-        break;
-    case JSON_ARRAY:
-        list_text(value, " ", text, size);
-        break;
+bool property_takes(const property *p, const json_t *value) {
+    if (json_is_null(value)) {
+        return true;
+    }
+    switch (p->kind) {
+    case PROPERTY_TEXT:
+        return json_is_string(value);
+    case PROPERTY_TYPE:
+        return is_word_of(p->words, value);
+    case PROPERTY_NUMBER:
+        return is_believed_number(p, value);
+    case PROPERTY_NUMBERS:
+    case PROPERTY_BITS:
+    case PROPERTY_MATRIX:
+        return takes_list(p, value);
     default:
-        snprintf(text, size, "null");
+        return json_is_boolean(value);
     }
 }
 
-void property_text(const property *p, const json_t *value, char *text, size_t size) {
-    if (json_is_integer(value)) {
-        number_text(p, json_integer_value(value), text, size);
-    } else if (json_is_boolean(value)) {
-        snprintf(text, size, "%s", json_is_true(value) ? "yes" : "no");
-    } else if (json_is_array(value) && json_array_size(value) == 0) {
-        snprintf(text, size, "none");
-    } else if (json_is_array(value)) {
-        list_text(value, json_is_integer(json_array_get(value, 0)) ? " x " : ", ", text, size);
-    } else if (json_is_string(value) && json_string_length(value) == 0) {
-        snprintf(text, size, "none");
-    } else if (json_is_string(value)) {
-        snprintf(text, size, "%s", json_string_value(value));
-    } else {
-        snprintf(text, size, "not known");
-    }
+unsigned long long property_type_bit(size_t index) {
+    static const cl_device_type bits[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_ACCELERATOR,
+                                          CL_DEVICE_TYPE_CUSTOM};
+    return bits[index];
 }

@@ -9,8 +9,9 @@
 /* child_job. Answers {"platforms": N} or {"code": C, "name": "CL_..."}. */
 void query_count(FILE *to, void *unused);
 
-/* child_job. data: int, the platform's index. Answers {"same_as": J or null, "facts", "unknown", "devices": [{"facts",
- * "unknown"}], "problem": a sentence or null}. "unknown" has the reason for each fact that is null. */
+/* child_job. data: int, the platform's index. Answers {"same_as": J or null, "facts", "unknown"}, and then, which a
+ * driver that breaks down leaves out, {"devices": [{"facts", "unknown"}], "problem": a sentence or null}. "unknown" has
+ * the reason for each fact that is null. */
 void query_platform(FILE *to, void *data);
 
 /* The device P:D, or NULL and what failed. */

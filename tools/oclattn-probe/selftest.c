@@ -8,7 +8,7 @@
 #include "child.h"
 #include "plan/quarantine.h"
 #include "plan/variant.h"
-#include "show.h"
+#include "wrap.h"
 
 /* What is under test. */
 typedef struct subject {
@@ -28,9 +28,8 @@ static size_t add_variants(subject *subjects, size_t count, plan_kind operation)
 }
 
 static size_t list_subjects(subject *subjects) {
-    static const subject single[] = {{"split", PLAN_SPLIT, false},
-                                     {"merge", PLAN_MERGE, false},
-                                     {"merge_states", PLAN_MERGE_STATES, false}};
+    static const subject single[] = {
+        {"split", PLAN_SPLIT, false}, {"merge", PLAN_MERGE, false}, {"merge_states", PLAN_MERGE_STATES, false}};
     size_t count = add_variants(subjects, 0, PLAN_ATTENTION);
     count = add_variants(subjects, count, PLAN_PROJECTION);
     for (size_t i = 0; i < sizeof single / sizeof single[0] && count < MOST_SUBJECTS; i++) {
@@ -157,8 +156,7 @@ static void hear(const char *answer, void *user) {
     } else if (json_is_true(json_object_get(line, "opened"))) {
         t->opened = true;
     } else if (json_is_string(json_object_get(line, "cannot_open"))) {
-        snprintf(t->cannot_open, sizeof t->cannot_open, "%s",
-                 json_string_value(json_object_get(line, "cannot_open")));
+        snprintf(t->cannot_open, sizeof t->cannot_open, "%s", json_string_value(json_object_get(line, "cannot_open")));
     }
     json_decref(line);
 }
@@ -191,8 +189,10 @@ static void settle_quarantine(const test_record *t, const char *cache_dir) {
         say(t, "%s is not put in quarantine: there is no cache folder%s", t->what->name, "");
     } else if (t->failed > 0) {
         const bool written = quarantine_set(cache_dir, caps, t->what->name, t->first_reason, NULL);
-        say(t, written ? "%s is put in quarantine: the library takes another variant%s"
-                       : "%s cannot be put in quarantine: %s", t->what->name, written ? "" : strerror(errno));
+        say(t,
+            written ? "%s is put in quarantine: the library takes another variant%s"
+                    : "%s cannot be put in quarantine: %s",
+            t->what->name, written ? "" : strerror(errno));
     } else if (t->passed > 0 && t->wish->problem < 0) {
         quarantine_set(cache_dir, caps, t->what->name, NULL, NULL);
     }

@@ -59,8 +59,7 @@ static bool attention_fill(const attention_case *c, attention_data *d) {
         !values_random(&d->q, c->type, rows * c->head_dim, &state) ||
         !values_random(&d->k, c->kv_type, keys * c->head_dim, &state) ||
         !values_random(&d->v, c->kv_type, keys * c->v_dim, &state) ||
-        !values_random(&d->sinks, OCLATTN_F32, c->q_heads, &state) ||
-        !values_make(&d->o, c->type, rows * c->v_dim)) {
+        !values_random(&d->sinks, OCLATTN_F32, c->q_heads, &state) || !values_make(&d->o, c->type, rows * c->v_dim)) {
         return false;
     }
     for (size_t i = 0; i < scores; i++) {

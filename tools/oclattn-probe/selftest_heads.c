@@ -34,8 +34,7 @@ static double rounded(const values *like, double value) {
                                        : reference_from_bf16(reference_to_bf16((float)value));
 }
 
-static void heads_compare(const heads_case *c, bool split, const values *packed, const values *heads,
-                          outcome *result) {
+static void heads_compare(const heads_case *c, bool split, const values *packed, const values *heads, outcome *result) {
     for (int64_t i = 0; i < c->batch * c->heads * c->rows * c->padded_dim; i++) {
         const int64_t column = i % c->padded_dim, row = i / c->padded_dim % c->rows;
         const int64_t h = i / c->padded_dim / c->rows % c->heads, b = i / c->padded_dim / c->rows / c->heads;
@@ -88,10 +87,10 @@ void heads_run(session *s, bool split, size_t index, outcome *result) {
     oclattn_error error = {0};
     const int64_t in_packed = c->batch * c->rows * c->heads * c->head_dim;
     const int64_t in_heads = c->batch * c->rows * c->heads * c->padded_dim;
-    const bool made = split ? values_random(&packed, c->packed_type, in_packed, &state) &&
-                                  values_make(&heads, c->heads_type, in_heads)
-                            : values_random(&heads, c->heads_type, in_heads, &state) &&
-                                  values_make(&packed, c->packed_type, in_packed);
+    const bool made =
+        split
+            ? values_random(&packed, c->packed_type, in_packed, &state) && values_make(&heads, c->heads_type, in_heads)
+            : values_random(&heads, c->heads_type, in_heads, &state) && values_make(&packed, c->packed_type, in_packed);
     if (!made) {
         fail_test(result, "the host is out of memory");
     } else {
@@ -155,15 +154,13 @@ static void states_compare(const states_case *c, const values t[STATES_TENSORS],
         const double a = exp(lse1), b = exp(lse2);
         compare_one(result, "lse", (size_t)row, values_get(&t[STATES_LSE], (size_t)row), log(a + b), 1e-6);
         for (int64_t i = row * c->v_dim; i < (row + 1) * c->v_dim; i++) {
-            const double expected =
-                a + b > 0 ? (a * t[STATES_O1].real[i] + b * t[STATES_O2].real[i]) / (a + b) : 0;
+            const double expected = a + b > 0 ? (a * t[STATES_O1].real[i] + b * t[STATES_O2].real[i]) / (a + b) : 0;
             compare_one(result, "o", (size_t)i, values_get(&t[STATES_O], (size_t)i), expected, 1e-6);
         }
     }
 }
 
-static oclattn_status states_compute(session *s, const states_case *c, values t[STATES_TENSORS],
-                                     oclattn_error *error) {
+static oclattn_status states_compute(session *s, const states_case *c, values t[STATES_TENSORS], oclattn_error *error) {
     oclattn_merge_states_desc desc;
     oclattn_merge_states_args args;
     oclattn_plan *plan = NULL;

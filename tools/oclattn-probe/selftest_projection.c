@@ -41,8 +41,7 @@ static bool projection_fill(const projection_case *c, projection_data *d) {
     d->expected = calloc((size_t)(c->rows * c->out_dim), sizeof *d->expected);
     return d->expected && values_random(&d->x, c->x_type, c->rows * c->in_dim, &state) &&
            values_random(&d->w, c->w_type, c->in_dim * c->out_dim, &state) &&
-           values_random(&d->b, c->w_type, c->out_dim, &state) &&
-           values_make(&d->y, c->x_type, c->rows * c->out_dim);
+           values_random(&d->b, c->w_type, c->out_dim, &state) && values_make(&d->y, c->x_type, c->rows * c->out_dim);
 }
 
 static void set_desc(const projection_case *c, oclattn_projection_desc *desc, const char *variant) {
@@ -57,8 +56,8 @@ static void set_desc(const projection_case *c, oclattn_projection_desc *desc, co
     desc->variant = variant;
 }
 
-static oclattn_status projection_compute(session *s, const projection_case *c, projection_data *d,
-                                         const char *variant, oclattn_error *error) {
+static oclattn_status projection_compute(session *s, const projection_case *c, projection_data *d, const char *variant,
+                                         oclattn_error *error) {
     oclattn_projection_desc desc;
     oclattn_projection_args args;
     oclattn_tensor w = {0}, b = {0};
@@ -97,8 +96,7 @@ static double sum_of_magnitudes(const projection_case *c, const projection_data 
 }
 
 static void projection_compare(const projection_case *c, const projection_data *d, outcome *result) {
-    reference_projection(c->rows, c->in_dim, c->out_dim, d->x.real, d->w.real,
-                         (c->flags & OCLATTN_WEIGHTS_OUT_IN) != 0,
+    reference_projection(c->rows, c->in_dim, c->out_dim, d->x.real, d->w.real, (c->flags & OCLATTN_WEIGHTS_OUT_IN) != 0,
                          c->flags & OCLATTN_PROJECTION_BIAS ? d->b.real : NULL, d->expected);
     for (int64_t i = 0; i < c->rows * c->out_dim; i++) {
         const double sum = sum_of_magnitudes(c, d, i / c->out_dim, i % c->out_dim);

@@ -27,8 +27,7 @@ void values_set(values *v, size_t i, double value) {
     if (v->type == OCLATTN_F32) {
         ((float *)v->raw)[i] = (float)value;
     } else {
-        ((uint16_t *)v->raw)[i] =
-            v->type == OCLATTN_F16 ? reference_to_f16(value) : reference_to_bf16((float)value);
+        ((uint16_t *)v->raw)[i] = v->type == OCLATTN_F16 ? reference_to_f16(value) : reference_to_bf16((float)value);
     }
 }
 
@@ -79,8 +78,7 @@ void take_status(outcome *result, oclattn_status status, const oclattn_error *er
     snprintf(result->reason, sizeof result->reason, "%s: %.440s", oclattn_status_string(status), reason);
 }
 
-void compare_one(outcome *result, const char *what, size_t i, double found, double expected,
-                        double tolerance) {
+void compare_one(outcome *result, const char *what, size_t i, double found, double expected, double tolerance) {
     const double error = fabs(found - expected);
     if (found == expected || (isnan(found) && isnan(expected))) {
         result->worst = fmax(result->worst, 0);

@@ -1,59 +1,12 @@
 #include "show.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "properties.h"
+#include "wrap.h"
 
-enum { COLUMNS = 100, LABEL_WIDTH = 12 };
-
-static int width_of(const char *text, size_t length) {
-    int width = 0;
-    for (size_t i = 0; i < length; i++) {
-        width += ((unsigned char)text[i] & 0xC0) != 0x80;
-    }
-    return width;
-}
-
-/* The longest beginning of `text` that fits: it ends between words, or, in a word that is too long, anywhere. */
-static size_t fitting(const char *text, int columns) {
-    size_t end = 0, best = 0;
-    int width = 0;
-    while (text[end] != '\0') {
-        size_t next = end + 1;
-        while (((unsigned char)text[next] & 0xC0) == 0x80) {
-            next++;
-        }
-        if (++width > columns) {
-            return best > 0 ? best : end;
-        }
-        end = next;
-        if (text[end] == ' ' || text[end] == '\0') {
-            best = end;
-        }
-    }
-    return end;
-}
-
-void show_wrapped(const char *label, int indent, const char *format, ...) {
-    char text[16384];
-    va_list values;
-    va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    const char *at = text;
-    printf("%s%*s", label, indent - width_of(label, strlen(label)), "");
-    do {
-        const size_t length = fitting(at, COLUMNS - indent);
-        printf("%.*s\n", (int)length, at);
-        at += length;
-        at += strspn(at, " ");
-        if (*at != '\0') {
-            printf("%*s", indent, "");
-        }
-    } while (*at != '\0');
-}
+enum { LABEL_WIDTH = 12 };
 
 static void fact(const json_t *record, const char *key, char *text, size_t size) {
     const property *p = device_property_find(key);
@@ -90,7 +43,8 @@ static void show_platform(const json_t *platform) {
     }
     show_wrapped(label, LABEL_WIDTH, "%s, %s", platform_fact(platform, "name"), platform_fact(platform, "version"));
     if (string_of(platform, "vendor_file")) {
-        show_wrapped("", LABEL_WIDTH, "registered by %s, left out of what follows", string_of(platform, "vendor_file"));
+        show_wrapped("", LABEL_WIDTH, "registered by %s%s", string_of(platform, "vendor_file"),
+                     json_is_null(index) ? ", left out of what follows" : "");
     }
     show_problems(platform);
     if (json_array_size(json_object_get(platform, "devices")) == 0 && !string_of(platform, "problem")) {
@@ -266,41 +220,6 @@ void show_all(const machine *m, const json_t *document) {
     }
     show_loader(document);
     show_choice(document);
-}
-
-static void raw_line(const char *prefix, const char *key, const json_t *value) {
-    char text[16384];
-    property_raw(value, text, sizeof text);
-    printf("%s.%s %s\n", prefix, key, text);
-}
-
-static void raw_record(const char *prefix, const json_t *record, const property *properties, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        raw_line(prefix, properties[i].key, json_object_get(json_object_get(record, "facts"), properties[i].key));
-    }
-}
-
-void show_raw(const machine *m, const json_t *document) {
-    size_t i;
-    json_t *platform;
-    char prefix[64];
-    const json_t *choice = json_object_get(document, "choice");
-    raw_line("choice", "device", json_object_get(choice, "device"));
-    raw_line("choice", "why", json_object_get(choice, "why"));
-    raw_line("choice", "tuning", json_object_get(choice, "tuning"));
-    raw_line("loader", "problem", json_object_get(json_object_get(document, "loader"), "problem"));
-    json_array_foreach(json_object_get(document, "platforms"), i, platform) {
-        snprintf(prefix, sizeof prefix, "%zu", i);
-        raw_line(prefix, "problem", json_object_get(platform, "problem"));
-        raw_record(prefix, platform, platform_properties, platform_property_count);
-    }
-    for (size_t d = 0; d < m->list.count; d++) {
-        const device_record *record = &m->list.items[d];
-        snprintf(prefix, sizeof prefix, "%d:%d", record->platform_index, record->device_index);
-        raw_line(prefix, "alias_of", json_object_get(m->devices[d], "alias_of"));
-        raw_line(prefix, "unusable_because", json_object_get(m->devices[d], "unusable_because"));
-        raw_record(prefix, m->devices[d], device_properties, device_property_count);
-    }
 }
 
 void show_plan(const json_t *plan) {

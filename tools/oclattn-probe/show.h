@@ -1,4 +1,4 @@
-/* What goes to stdout, but JSON: at most 100 columns, where the facts themselves allow it. */
+/* What goes to stdout, but JSON: at most 100 columns, except what scripts read. */
 #ifndef OCLATTN_PROBE_SHOW_H
 #define OCLATTN_PROBE_SHOW_H
 
@@ -14,12 +14,5 @@ void show_all(const machine *m, const json_t *document);
 void show_raw(const machine *m, const json_t *document);
 /* A plan of machine_explain. */
 void show_plan(const json_t *plan);
-
-/* Text after `indent` blanks, its first line after `label`; broken between words. */
-void show_wrapped(const char *label, int indent, const char *format, ...)
-#if defined(__GNUC__)
-    __attribute__((format(printf, 3, 4)))
-#endif
-    ;
 
 #endif

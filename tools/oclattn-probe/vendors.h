@@ -1,4 +1,4 @@
-/* What the OpenCL loader is told about drivers, and the usual reasons why it finds none. */
+/* What the OpenCL loader is told about drivers. */
 #ifndef OCLATTN_PROBE_VENDORS_H
 #define OCLATTN_PROBE_VENDORS_H
 
@@ -6,7 +6,10 @@
 
 #include <jansson.h>
 
-/* Adds {"file", "path", "library", "problem"} for every .icd file of the loader's folder. */
+/* Where the loader looks: a folder, or a single .icd file. */
+const char *vendors_folder(void);
+
+/* Adds {"file", "path", "library", "problem"} for every .icd file there. */
 void vendors_list(json_t *vendors);
 
 /* The loader's environment, as it was. */
@@ -14,16 +17,13 @@ typedef struct vendors_choice {
     char *before; /* NULL: not set */
 } vendors_choice;
 
-/* Lets processes that start from here on see one driver alone. */
+/* Lets processes that start from here on see one driver alone, or those of one folder. */
 vendors_choice vendors_show_only(const char *path);
 void vendors_show_again(const vendors_choice *choice);
 
 /* Lets them see, until vendors_restore, the drivers whose entries are not marked "culprit". False: there is no place
- * for the folder of links that this takes. */
+ * for the folder of links that this takes. The folder goes when this process ends, however it ends. */
 bool vendors_leave_out_culprits(const json_t *vendors);
 void vendors_restore(void);
-
-/* Sets the loader's "hint" where a GPU, or any device, is missing for a reason that can be seen. */
-void vendors_add_hint(json_t *document);
 
 #endif
