@@ -26,6 +26,7 @@ static const attention_case attention_cases[] = {
     {1, 2, 2, 6, 200, 64, 64, OCLATTN_F32, OCLATTN_F32, 0, -1, 64, 0},
     {1, 2, 1, 19, 66, 64, 64, OCLATTN_F16, OCLATTN_F16, WITH_CAUSAL, -1, 0, 0},
     {1, 2, 1, 8, 41, 96, 96, OCLATTN_BF16, OCLATTN_BF16, 0, -1, 0, 0},
+    {1, 1, 1, 3, 20, 300, 16, OCLATTN_F32, OCLATTN_F32, 0, -1, 0, 0},
 };
 
 typedef struct attention_data {
