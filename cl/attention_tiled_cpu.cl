@@ -160,33 +160,12 @@ static void cap_scores(const attention_params *p, int count, float *scores)
     }
 }
 
-/* Mask, bias and ALiBi of row r. */
-static void adjust_row(const attention_params *p, const tile_view *tile, __global const uchar *mask,
-                       __global const uchar *bias, long first, int count, int r, float *scores)
-{
-    row_view row;
-    row.mask_row = tile->mask_row[r];
-    row.bias_row = tile->bias_row[r];
-    row.bias_scale = tile->bias_scale[r];
-    row.slope = tile->slope[r];
-    row.position = tile->position[r];
-    const int from = (int)clamp_long(tile->begin[r] - first, 0, count);
-    const int to = (int)clamp_long(tile->end[r] - first, 0, count);
-    PLAIN_LOOP
-    for (int j = from; j < to; ++j) {
-        const float bias_ij = load_bias(p, &row, bias, first + j);
-        const bool is_hidden = bias_ij == -INFINITY || is_masked(p, &row, mask, first + j);
-        const float score = scores[j * GROUP];
-        scores[j * GROUP] = is_hidden ? -INFINITY : add_bias(p, &row, score, bias_ij, first + j);
-    }
-}
-
 static void adjust_scores(const attention_params *p, const tile_view *tile, __global const uchar *mask,
                           __global const uchar *bias, long first, int count, int g, float *scores)
 {
     PLAIN_LOOP
     for (int r = g * GROUP; r < min((g + 1) * GROUP, tile->rows); ++r) {
-        adjust_row(p, tile, mask, bias, first, count, r, scores + r % GROUP);
+        adjust_row(p, tile, mask, bias, first, count, r, scores + r % GROUP, GROUP);
     }
 }
 
@@ -433,48 +412,15 @@ static void clear_state(const attention_params *p, const tile_view *tile, tile_s
     state->has_total = false;
 }
 
-static void write_partial_row(const attention_params *p, long number, long chunk, float maximum, float sum,
-                              const float *o, __global float *partial)
-{
-    const long at = partial_o(p, number, chunk);
-    PLAIN_LOOP
-    for (int c = 0; c < p->v_dim; c += VECTOR) {
-        store_to_row((output_buffer)partial, at, c, p->v_dim, TYPE_F32, LOAD_16(o + c));
-    }
-    partial[partial_sums(p, number, chunk)] = maximum;
-    partial[partial_sums(p, number, chunk) + 1] = sum;
-}
-
 static void finish_tile(const attention_params *p, const tile_view *tile, __global uchar *o, __global float *lse,
                         long chunk, tile_state *state, __global float *partial)
 {
-    if (state->has_total) {
-        add_to_total(p, tile, state);
+    if (!state->has_total) {
+        write_rows(p, tile, state->maximum, state->sum, state->o, WIDTH, chunk, o, lse, partial);
+        return;
     }
-    const float *sums = state->has_total ? state->total_sum : state->sum;
-    const float *rows = state->has_total ? state->total_o : state->o;
-    PLAIN_LOOP
-    for (int r = 0; r < tile->rows; ++r) {
-        if (!tile->exists[r]) {
-            continue;
-        }
-        if (p->chunk_count > 1) {
-            if (tile->begin[r] < tile->end[r]) {
-                write_partial_row(p, tile->number[r], chunk, state->maximum[r], sums[r], rows + r * WIDTH, partial);
-            }
-            continue;
-        }
-        const bool has_sink = (p->features & USES_SINKS) && tile->within[r];
-        const float factor = normalising_factor(state->maximum[r], sums[r], has_sink, tile->sink[r]);
-        PLAIN_LOOP
-        for (int c = 0; c < p->v_dim; c += VECTOR) {
-            const float16 value = LOAD_16(rows + r * WIDTH + c) * factor;
-            store_to_row(o, tile->o_row[r], c, p->v_dim, p->o_type, value);
-        }
-        if (p->features & USES_LSE) {
-            lse[tile->lse_at[r]] = log_of_sum(state->maximum[r], sums[r], has_sink, tile->sink[r]);
-        }
-    }
+    add_to_total(p, tile, state);
+    write_rows(p, tile, state->maximum, state->total_sum, state->total_o, WIDTH, chunk, o, lse, partial);
 }
 
 /* Blocks begin at multiples of KEY_BLOCK, and totals are taken at multiples of RECENT_KEYS, whichever keys the tile sees:
@@ -499,7 +445,7 @@ static void attend_tile(const attention_params *p, const tile_view *tile, input_
 /* Vectors of queries are spread evenly over the tiles of a unit, so that a short last tile does not leave a core idle.
  * Tiles are numbered backwards: with causality the later ones are the longer ones, and long ones should start first.
  * item = (unit * tiles + tile) * chunks + chunk. */
-__kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
+WIDE_KERNEL void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
 {
     const attention_params *p = &params;
     if (p->batch == 0) { /* a launch without work, whose other sizes may be 0 too */
