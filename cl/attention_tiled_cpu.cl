@@ -11,7 +11,7 @@
  *                                             Output: lanes are COLUMNS. A weight is broadcast over a row of V, so
  *     o  i  [ | | | | ... columns ]           that o lies as it will be written.
  *
- * Register tiles: KEY_STEP keys x GROUP_VECTORS vectors of queries; OUT_ROWS rows x OUT_VECTORS vectors of columns. Keys
+ * Register tiles: KEY_STEP keys x SCORE_VECTORS vectors of queries; OUT_ROWS rows x OUT_VECTORS vectors of columns. Keys
  * come in blocks, converted to f32 once for the whole tile; a group takes a block through all steps before the next group
  * does, so that its scores stay near. Groups skip blocks that none of their rows sees, and write -inf over what some rows
  * do not see.
@@ -26,12 +26,17 @@
 #define WIDTH 64
 #endif
 
-/* Keys of a block (a multiple of KEY_STEP * GROUP_VECTORS and of STEP_VECTORS, at most 64), and of a register tile. */
+/* Keys of a block: a multiple of KEY_STEP * SCORE_VECTORS and of STEP_VECTORS, at most 64. */
 #ifndef KEY_BLOCK
 #define KEY_BLOCK 32
 #endif
+
+/* Keys, and vectors of queries (a divisor of GROUP_VECTORS), of the scores' register tile. */
 #ifndef KEY_STEP
 #define KEY_STEP 4
+#endif
+#ifndef SCORE_VECTORS
+#define SCORE_VECTORS 2
 #endif
 
 /* Rows and vectors of columns of the output's register tile: their product divides GROUP. */
@@ -102,6 +107,7 @@ static bool load_rows(input_buffer from, long base, long stride, int count, int 
         for (int c = 0; c < width; c += VECTOR) {
             const float16 value = load_from_row(from, row, c, width, type);
             largest = max(largest, as_int16(value) & 0x7fffffff);
+            PREFETCH(from + (row + KEY_BLOCK * stride + c) * (type == TYPE_F32 ? 4 : 2)); /* for the next block */
             STORE_16(value, to + j * WIDTH + c);
         }
     }
@@ -122,9 +128,9 @@ static bool load_rows(input_buffer from, long base, long stride, int count, int 
         EACH_SUM(KEYS, VECTORS, t, n) { STORE_LANES(sums[t][n] * scale, scores + t * GROUP + n * LANES); }             \
     }
 
-/* Groups that are not full take as many sums in another shape, vector by vector. */
-DEFINE_SCORE_KEYS(score_keys, KEY_STEP, GROUP_VECTORS)
-DEFINE_SCORE_KEYS(score_keys_of_vector, KEY_STEP * GROUP_VECTORS, 1)
+/* Vectors that do not fill SCORE_VECTORS take as many sums in another shape. */
+DEFINE_SCORE_KEYS(score_keys, KEY_STEP, SCORE_VECTORS)
+DEFINE_SCORE_KEYS(score_keys_of_vector, KEY_STEP * SCORE_VECTORS, 1)
 
 /* Vectors of group g that hold rows. */
 static int group_vectors(const tile_view *tile, int g)
@@ -136,17 +142,18 @@ static void score_group(const attention_params *p, const tile_view *tile, int co
 {
     const float *queries = state->queries + g * WIDTH * GROUP;
     const int vectors = group_vectors(tile, g);
-    if (vectors == GROUP_VECTORS) {
+    const int wide = vectors / SCORE_VECTORS * SCORE_VECTORS * LANES;
+    PLAIN_LOOP
+    for (int j = 0; j < count; j += KEY_STEP) {
         PLAIN_LOOP
-        for (int j = 0; j < count; j += KEY_STEP) {
-            score_keys(queries, state->keys + j * WIDTH, p->head_dim, p->scale, state->scores + j * GROUP);
+        for (int n = 0; n < wide; n += SCORE_VECTORS * LANES) {
+            score_keys(queries + n, state->keys + j * WIDTH, p->head_dim, p->scale, state->scores + j * GROUP + n);
         }
-        return;
     }
     PLAIN_LOOP
-    for (int n = 0; n < vectors * LANES; n += LANES) {
+    for (int n = wide; n < vectors * LANES; n += LANES) {
         PLAIN_LOOP
-        for (int j = 0; j < count; j += KEY_STEP * GROUP_VECTORS) {
+        for (int j = 0; j < count; j += KEY_STEP * SCORE_VECTORS) {
             score_keys_of_vector(queries + n, state->keys + j * WIDTH, p->head_dim, p->scale,
                                  state->scores + j * GROUP + n);
         }

@@ -20,10 +20,10 @@ static void tiled_options(const tuning *tuned, const device_caps *caps, const oc
     const attention_tiles *tiles = &tuned->attention[width_class];
     snprintf(options, ATTENTION_OPTIONS_SIZE,
              "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DLANES=%d -DGROUP_VECTORS=%d -DGROUPS=%d -DKEY_BLOCK=%d "
-             "-DKEY_STEP=%d -DOUT_ROWS=%d -DOUT_VECTORS=%d",
+             "-DKEY_STEP=%d -DSCORE_VECTORS=%d -DOUT_ROWS=%d -DOUT_VECTORS=%d",
              (int)desc->k_type, (int)desc->v_type, width_class_columns(width_class), tuning_lanes(caps),
-             tiles->group_vectors, tiles->groups, tiles->key_block, tiles->key_step, tiles->out_rows,
-             tiles->out_vectors);
+             tiles->group_vectors, tiles->groups, tiles->key_block, tiles->key_step, tiles->score_vectors,
+             tiles->out_rows, tiles->out_vectors);
 }
 
 static void few_rows_options(const oclattn_attention_desc *desc, char options[ATTENTION_OPTIONS_SIZE]) {
