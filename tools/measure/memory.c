@@ -181,7 +181,7 @@ double measure_cached_read(const measure_device *d, double budget_s, failure *f)
     if (stage_set(&s, &shape, "read_again", bytes, 0, f)) {
         clSetKernelArg(s.kernel, 2, sizeof count, &count);
         clSetKernelArg(s.kernel, 3, sizeof own, &own);
-        rate = rounds_best_rate(&(rounds_work){&shape, s.kernel, 4, 0}, budget_s, f);
+        rate = rounds_best_rate(&(rounds_work){&shape, s.kernel, 4, 1}, budget_s, f);
     }
     stage_clear(&s);
     return rate > 0 ? rate * (double)(own * shape.items * sizeof(cl_float16)) : -1;
@@ -192,7 +192,7 @@ double measure_local_read(const measure_device *d, double budget_s, failure *f) 
     double rate = -1;
     stage s;
     if (stage_set(&s, d, "read_local", TILE_BYTES, 0, f)) {
-        rate = rounds_best_rate(&(rounds_work){d, s.kernel, 2, 0}, budget_s, f);
+        rate = rounds_best_rate(&(rounds_work){d, s.kernel, 2, 1}, budget_s, f);
     }
     stage_clear(&s);
     return rate > 0 ? rate * BYTES_OF_ROUND * (double)d->items : -1;

@@ -58,8 +58,12 @@ typedef struct form_run {
     double best; /* operations a second; below 0: it does not run */
 } form_run;
 
+static int size_of(const form *shape) {
+    return shape->chains * shape->width;
+}
+
 static double operations_of_round(const measure_device *d, const form *shape) {
-    return (double)OPERATIONS_OF_STEPS * shape->chains * shape->width * (double)d->items;
+    return (double)OPERATIONS_OF_STEPS * size_of(shape) * (double)d->items;
 }
 
 static bool prepare_form(const measure_device *d, const form *shape, const char *number, cl_mem out, form_run *run,
@@ -68,7 +72,9 @@ static bool prepare_form(const measure_device *d, const form *shape, const char 
     char options[128];
     snprintf(options, sizeof options, "-cl-std=CL1.2 -DCHAINS=%d -DWIDTH=%d %s", shape->chains, shape->width, number);
     run->program = measure_build(d, rate_source, options, f);
-    run->work = (rounds_work){d, run->program ? measure_kernel(run->program, "rate", f) : NULL, 1, 0};
+    run->work.device = d;
+    run->work.argument = 1;
+    run->work.kernel = run->program ? measure_kernel(run->program, "rate", f) : NULL;
     if (!run->work.kernel) {
         return false;
     }
@@ -76,6 +82,13 @@ static bool prepare_form(const measure_device *d, const form *shape, const char 
     clSetKernelArg(run->work.kernel, 2, sizeof factor, &factor);
     clSetKernelArg(run->work.kernel, 3, sizeof term, &term);
     return rounds_calibrate(&run->work, f);
+}
+
+/* A guess for form i, from what form i - 1 took; half of it, since i may be the faster one. */
+static cl_int guess_rounds(const form_run *runs, size_t i) {
+    const int64_t before = i > 0 ? runs[i - 1].work.rounds : 0;
+    const int64_t rounds = i > 0 ? before * size_of(&forms[i - 1]) / size_of(&forms[i]) / 2 : 0;
+    return rounds > 1 ? (cl_int)rounds : 1;
 }
 
 static double best_of(const form_run *runs) {
@@ -102,6 +115,7 @@ double measure_fma(const measure_device *d, measure_number number, double budget
     form_run runs[FORM_COUNT] = {{0}};
     cl_mem out = measure_buffer(d, (d->items + d->work_group) * sizeof(cl_float), f);
     for (size_t i = 0; i < FORM_COUNT; i++) {
+        runs[i].work.rounds = guess_rounds(runs, i);
         runs[i].best = out && prepare_form(d, &forms[i], numbers[number], out, &runs[i], f) ? 0 : -1;
     }
     const double end = now_s() + budget_s;

@@ -2,8 +2,8 @@
 
 #include "timing.h"
 
-/* Long beside what a launch costs. */
-#define LEAST_RUN_S 0.02
+/* Long beside what a launch costs, and short enough that other programs leave some runs alone. */
+#define LEAST_RUN_S 0.005
 
 static bool run_rounds(void *data, cl_command_queue queue, cl_event *event, failure *f) {
     const rounds_work *w = data;
@@ -15,16 +15,15 @@ static bool run_rounds(void *data, cl_command_queue queue, cl_event *event, fail
 
 bool rounds_calibrate(rounds_work *w, failure *f) {
     double seconds = 0;
-    w->rounds = 1;
     if (!measure_run(w->device->queue, run_rounds, w, &seconds, NULL, f)) {
         return false;
     }
-    do {
+    while (seconds < LEAST_RUN_S && w->rounds < 1 << 24) {
         w->rounds *= 4;
         if (!measure_run(w->device->queue, run_rounds, w, &seconds, NULL, f)) {
             return false;
         }
-    } while (seconds < LEAST_RUN_S && w->rounds < 1 << 24);
+    }
     return true;
 }
 

@@ -11,7 +11,7 @@ typedef struct rounds_work {
     cl_int rounds;
 } rounds_work;
 
-/* Finds `rounds`, after a run that does not count. */
+/* Raises `rounds` until a run is long enough. It begins with a guess, 1 at least, that is not too high. */
 bool rounds_calibrate(rounds_work *w, failure *f);
 /* Rounds a second of one run. Below 0: it failed. */
 double rounds_rate(rounds_work *w, failure *f);
