@@ -19,6 +19,15 @@ static const option_spec *find(const option_group *groups, size_t group_count, c
     return NULL;
 }
 
+static bool add_text(const char *label, text_list *list, const char *text, failure *f) {
+    const size_t most = sizeof list->items / sizeof list->items[0];
+    if (list->count == most) {
+        return fail_with(f, EXIT_BAD_INPUT, "%s may be given %zu times", label, most);
+    }
+    list->items[list->count++] = text;
+    return true;
+}
+
 static bool store(const option_spec *spec, void *value, const char *text, failure *f) {
     char label[64];
     snprintf(label, sizeof label, "--%s", spec->name);
@@ -27,6 +36,9 @@ static bool store(const option_spec *spec, void *value, const char *text, failur
     }
     if (text[0] == '\0') {
         return fail_with(f, EXIT_BAD_INPUT, "%s needs a value: %s", label, spec->metavar);
+    }
+    if (spec->kind == OPTION_LIST) {
+        return add_text(label, value, text, f);
     }
     *(const char **)value = text;
     return true;

@@ -10,11 +10,17 @@
 #include "io/failure.h"
 
 typedef enum option_kind {
-    OPTION_FLAG, /* bool */
-    OPTION_TEXT, /* const char * */
-    OPTION_SIZE, /* int64_t, 0 or more */
-    OPTION_COUNT /* int64_t, 1 or more */
+    OPTION_FLAG,  /* bool */
+    OPTION_TEXT,  /* const char * */
+    OPTION_SIZE,  /* int64_t, 0 or more */
+    OPTION_COUNT, /* int64_t, 1 or more */
+    OPTION_LIST   /* text_list, of an option that may be repeated */
 } option_kind;
+
+typedef struct text_list {
+    const char *items[16];
+    size_t count;
+} text_list;
 
 typedef struct option_spec {
     const char *name, *metavar; /* metavar NULL for a flag */
