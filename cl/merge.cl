@@ -8,7 +8,7 @@
 #include "params.clh"
 #include "storage.clh"
 
-WIDE_KERNEL void merge(const heads_params params, __global const uchar *heads, __global uchar *packed)
+__kernel void merge(const heads_params params, __global const uchar *heads, __global uchar *packed)
 {
     const heads_params *p = &params;
     const long parts = (p->head_dim + VECTOR - 1) / VECTOR;
