@@ -7,7 +7,7 @@
 
 #include "attention.clh"
 
-__kernel void attention_combine(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
+WIDE_KERNEL void attention_combine(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
 {
     const attention_params *p = &params;
     const long parts = (p->v_dim + VECTOR - 1) / VECTOR;

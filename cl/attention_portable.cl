@@ -235,7 +235,7 @@ static void write_partial(const attention_params *p, __global float *partial, lo
 
 /* Work-items are numbered (row, chunk, part of the columns), rows of one head next to each other, so that neighbours read
  * the same keys: item = ((head * chunks + chunk) * parts + part) * q_len + i, with head counted over the batch. */
-__kernel void attention_portable(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
+WIDE_KERNEL void attention_portable(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
 {
     const attention_params *p = &params;
     const long parts = (p->v_dim + V_PART - 1) / V_PART;

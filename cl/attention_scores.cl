@@ -63,7 +63,7 @@ static void scores_to_probabilities(const attention_params *p, const row_view *r
 
 /* One work-item a row. Keys and rows that a packed sequence does not have are filled as hidden ones; before the bias,
  * where hiding does not exist yet, they are 0. */
-__kernel void attention_scores(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
+WIDE_KERNEL void attention_scores(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
 {
     const attention_params *p = &params;
     const long rows = partial_rows(p);

@@ -11,7 +11,7 @@
  *                                             Output: lanes are COLUMNS. A weight is broadcast over a row of V, so
  *     o  i  [ | | | | ... columns ]           that o lies as it will be written.
  *
- * Register tiles: KEY_STEP keys x GROUP_VECTORS vectors of queries; OUT_ROWS rows x OUT_VECTORS vectors of columns. Keys
+ * Register tiles: KEY_STEP keys x SCORE_VECTORS vectors of queries; OUT_ROWS rows x OUT_VECTORS vectors of columns. Keys
  * come in blocks, converted to f32 once for the whole tile; a group takes a block through all steps before the next group
  * does, so that its scores stay near. Groups skip blocks that none of their rows sees, and write -inf over what some rows
  * do not see.
@@ -26,12 +26,17 @@
 #define WIDTH 64
 #endif
 
-/* Keys of a block (a multiple of KEY_STEP * GROUP_VECTORS and of STEP_VECTORS, at most 64), and of a register tile. */
+/* Keys of a block: a multiple of KEY_STEP * SCORE_VECTORS and of STEP_VECTORS, at most 64. */
 #ifndef KEY_BLOCK
 #define KEY_BLOCK 32
 #endif
+
+/* Keys, and vectors of queries (a divisor of GROUP_VECTORS), of the scores' register tile. */
 #ifndef KEY_STEP
 #define KEY_STEP 4
+#endif
+#ifndef SCORE_VECTORS
+#define SCORE_VECTORS 2
 #endif
 
 /* Rows and vectors of columns of the output's register tile: their product divides GROUP. */
@@ -102,6 +107,7 @@ static bool load_rows(input_buffer from, long base, long stride, int count, int 
         for (int c = 0; c < width; c += VECTOR) {
             const float16 value = load_from_row(from, row, c, width, type);
             largest = max(largest, as_int16(value) & 0x7fffffff);
+            PREFETCH(from + (row + KEY_BLOCK * stride + c) * (type == TYPE_F32 ? 4 : 2)); /* for the next block */
             STORE_16(value, to + j * WIDTH + c);
         }
     }
@@ -122,9 +128,9 @@ static bool load_rows(input_buffer from, long base, long stride, int count, int 
         EACH_SUM(KEYS, VECTORS, t, n) { STORE_LANES(sums[t][n] * scale, scores + t * GROUP + n * LANES); }             \
     }
 
-/* Groups that are not full take as many sums in another shape, vector by vector. */
-DEFINE_SCORE_KEYS(score_keys, KEY_STEP, GROUP_VECTORS)
-DEFINE_SCORE_KEYS(score_keys_of_vector, KEY_STEP * GROUP_VECTORS, 1)
+/* Vectors that do not fill SCORE_VECTORS take as many sums in another shape. */
+DEFINE_SCORE_KEYS(score_keys, KEY_STEP, SCORE_VECTORS)
+DEFINE_SCORE_KEYS(score_keys_of_vector, KEY_STEP * SCORE_VECTORS, 1)
 
 /* Vectors of group g that hold rows. */
 static int group_vectors(const tile_view *tile, int g)
@@ -136,17 +142,18 @@ static void score_group(const attention_params *p, const tile_view *tile, int co
 {
     const float *queries = state->queries + g * WIDTH * GROUP;
     const int vectors = group_vectors(tile, g);
-    if (vectors == GROUP_VECTORS) {
+    const int wide = vectors / SCORE_VECTORS * SCORE_VECTORS * LANES;
+    PLAIN_LOOP
+    for (int j = 0; j < count; j += KEY_STEP) {
         PLAIN_LOOP
-        for (int j = 0; j < count; j += KEY_STEP) {
-            score_keys(queries, state->keys + j * WIDTH, p->head_dim, p->scale, state->scores + j * GROUP);
+        for (int n = 0; n < wide; n += SCORE_VECTORS * LANES) {
+            score_keys(queries + n, state->keys + j * WIDTH, p->head_dim, p->scale, state->scores + j * GROUP + n);
         }
-        return;
     }
     PLAIN_LOOP
-    for (int n = 0; n < vectors * LANES; n += LANES) {
+    for (int n = wide; n < vectors * LANES; n += LANES) {
         PLAIN_LOOP
-        for (int j = 0; j < count; j += KEY_STEP * GROUP_VECTORS) {
+        for (int j = 0; j < count; j += KEY_STEP * SCORE_VECTORS) {
             score_keys_of_vector(queries + n, state->keys + j * WIDTH, p->head_dim, p->scale,
                                  state->scores + j * GROUP + n);
         }
@@ -160,33 +167,12 @@ static void cap_scores(const attention_params *p, int count, float *scores)
     }
 }
 
-/* Mask, bias and ALiBi of row r. */
-static void adjust_row(const attention_params *p, const tile_view *tile, __global const uchar *mask,
-                       __global const uchar *bias, long first, int count, int r, float *scores)
-{
-    row_view row;
-    row.mask_row = tile->mask_row[r];
-    row.bias_row = tile->bias_row[r];
-    row.bias_scale = tile->bias_scale[r];
-    row.slope = tile->slope[r];
-    row.position = tile->position[r];
-    const int from = (int)clamp_long(tile->begin[r] - first, 0, count);
-    const int to = (int)clamp_long(tile->end[r] - first, 0, count);
-    PLAIN_LOOP
-    for (int j = from; j < to; ++j) {
-        const float bias_ij = load_bias(p, &row, bias, first + j);
-        const bool is_hidden = bias_ij == -INFINITY || is_masked(p, &row, mask, first + j);
-        const float score = scores[j * GROUP];
-        scores[j * GROUP] = is_hidden ? -INFINITY : add_bias(p, &row, score, bias_ij, first + j);
-    }
-}
-
 static void adjust_scores(const attention_params *p, const tile_view *tile, __global const uchar *mask,
                           __global const uchar *bias, long first, int count, int g, float *scores)
 {
     PLAIN_LOOP
     for (int r = g * GROUP; r < min((g + 1) * GROUP, tile->rows); ++r) {
-        adjust_row(p, tile, mask, bias, first, count, r, scores + r % GROUP);
+        adjust_row(p, tile, mask, bias, first, count, r, scores + r % GROUP, GROUP);
     }
 }
 
@@ -433,48 +419,15 @@ static void clear_state(const attention_params *p, const tile_view *tile, tile_s
     state->has_total = false;
 }
 
-static void write_partial_row(const attention_params *p, long number, long chunk, float maximum, float sum,
-                              const float *o, __global float *partial)
-{
-    const long at = partial_o(p, number, chunk);
-    PLAIN_LOOP
-    for (int c = 0; c < p->v_dim; c += VECTOR) {
-        store_to_row((output_buffer)partial, at, c, p->v_dim, TYPE_F32, LOAD_16(o + c));
-    }
-    partial[partial_sums(p, number, chunk)] = maximum;
-    partial[partial_sums(p, number, chunk) + 1] = sum;
-}
-
 static void finish_tile(const attention_params *p, const tile_view *tile, __global uchar *o, __global float *lse,
                         long chunk, tile_state *state, __global float *partial)
 {
-    if (state->has_total) {
-        add_to_total(p, tile, state);
+    if (!state->has_total) {
+        write_rows(p, tile, state->maximum, state->sum, state->o, WIDTH, chunk, o, lse, partial);
+        return;
     }
-    const float *sums = state->has_total ? state->total_sum : state->sum;
-    const float *rows = state->has_total ? state->total_o : state->o;
-    PLAIN_LOOP
-    for (int r = 0; r < tile->rows; ++r) {
-        if (!tile->exists[r]) {
-            continue;
-        }
-        if (p->chunk_count > 1) {
-            if (tile->begin[r] < tile->end[r]) {
-                write_partial_row(p, tile->number[r], chunk, state->maximum[r], sums[r], rows + r * WIDTH, partial);
-            }
-            continue;
-        }
-        const bool has_sink = (p->features & USES_SINKS) && tile->within[r];
-        const float factor = normalising_factor(state->maximum[r], sums[r], has_sink, tile->sink[r]);
-        PLAIN_LOOP
-        for (int c = 0; c < p->v_dim; c += VECTOR) {
-            const float16 value = LOAD_16(rows + r * WIDTH + c) * factor;
-            store_to_row(o, tile->o_row[r], c, p->v_dim, p->o_type, value);
-        }
-        if (p->features & USES_LSE) {
-            lse[tile->lse_at[r]] = log_of_sum(state->maximum[r], sums[r], has_sink, tile->sink[r]);
-        }
-    }
+    add_to_total(p, tile, state);
+    write_rows(p, tile, state->maximum, state->total_sum, state->total_o, WIDTH, chunk, o, lse, partial);
 }
 
 /* Blocks begin at multiples of KEY_BLOCK, and totals are taken at multiples of RECENT_KEYS, whichever keys the tile sees:
@@ -499,7 +452,7 @@ static void attend_tile(const attention_params *p, const tile_view *tile, input_
 /* Vectors of queries are spread evenly over the tiles of a unit, so that a short last tile does not leave a core idle.
  * Tiles are numbered backwards: with causality the later ones are the longer ones, and long ones should start first.
  * item = (unit * tiles + tile) * chunks + chunk. */
-__kernel void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
+WIDE_KERNEL void attention_tiled_cpu(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
 {
     const attention_params *p = &params;
     if (p->batch == 0) { /* a launch without work, whose other sizes may be 0 too */

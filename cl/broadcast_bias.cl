@@ -3,7 +3,7 @@
 #include "params.clh"
 #include "storage.clh"
 
-__kernel void broadcast_bias(const projection_params params, __global const float *bias, __global float *y)
+WIDE_KERNEL void broadcast_bias(const projection_params params, __global const float *bias, __global float *y)
 {
     const projection_params *p = &params;
     const long items = p->batch * p->rows * p->out_dim;

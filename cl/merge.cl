@@ -8,7 +8,7 @@
 #include "params.clh"
 #include "storage.clh"
 
-__kernel void merge(const heads_params params, __global const uchar *heads, __global uchar *packed)
+WIDE_KERNEL void merge(const heads_params params, __global const uchar *heads, __global uchar *packed)
 {
     const heads_params *p = &params;
     const long parts = (p->head_dim + VECTOR - 1) / VECTOR;

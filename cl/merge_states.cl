@@ -8,7 +8,7 @@
 #include "params.clh"
 #include "storage.clh"
 
-__kernel void merge_states(const states_params params, __global const float *o1, __global const float *lse1,
+WIDE_KERNEL void merge_states(const states_params params, __global const float *o1, __global const float *lse1,
                            __global const float *o2, __global const float *lse2, __global float *o,
                            __global float *lse)
 {

@@ -8,7 +8,7 @@
 #include "storage.clh"
 
 /* One work-item an element. */
-__kernel void pack_weights(const pack_params params, __global const uchar *w, __global const uchar *b,
+WIDE_KERNEL void pack_weights(const pack_params params, __global const uchar *w, __global const uchar *b,
                            __global float *panels, __global float *bias)
 {
     const pack_params *p = &params;

@@ -42,7 +42,7 @@ static inline void add_terms(const projection_params *p, __global const uchar *x
 }
 
 /* Neighbouring work-items share a panel: item = panel * row tiles + row tile. */
-__kernel void projection_portable(const projection_params params, __global const uchar *x,
+WIDE_KERNEL void projection_portable(const projection_params params, __global const uchar *x,
                                   __global const float *panels, __global const float *bias, __global uchar *y)
 {
     const projection_params *p = &params;

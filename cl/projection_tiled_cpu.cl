@@ -104,7 +104,7 @@ static void store_panel(const projection_params *p, __global const float *bias, 
 
 /* Register tiles are spread evenly over the work-items of a panel; neighbours share x:
  * item = row tile * panel groups + panel group. */
-__kernel void projection_tiled_cpu(const projection_params params, __global const uchar *x,
+WIDE_KERNEL void projection_tiled_cpu(const projection_params params, __global const uchar *x,
                                    __global const float *panels, __global const float *bias, __global uchar *y)
 {
     const projection_params *p = &params;

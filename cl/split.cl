@@ -8,7 +8,7 @@
 #include "params.clh"
 #include "storage.clh"
 
-__kernel void split(const heads_params params, __global const uchar *packed, __global uchar *heads)
+WIDE_KERNEL void split(const heads_params params, __global const uchar *packed, __global uchar *heads)
 {
     const heads_params *p = &params;
     const long parts = (p->padded_dim + VECTOR - 1) / VECTOR;

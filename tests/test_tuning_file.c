@@ -209,7 +209,7 @@ static void test_damaged_groups(void **state) {
         {"groups =\n", "groups is not a number"},
         {"groups = 99999999999999999999\n", "groups is not a number"},
         {"gruops = 4\n", "it has no parameter \"gruops\""},
-        {"key_block = 28\n", "key_block, 28, is not a multiple of key_step x group_vectors, 16"},
+        {"key_block = 28\n", "key_block, 28, is not a multiple of key_step x score_vectors, 16"},
         {"groups = 3\nout_rows = 5\n", "is not a multiple of out_rows x out_vectors, 20"},
         {"groups = 3\nthis is no value\n", "is damaged"},
         {"groups = 3\n[\n", "is damaged"},

@@ -75,11 +75,17 @@ static void test_small_attention_tiles(void **state) {
     tuning tuned = tuning_find(&device.context->caps);
     const int vectors = 16 / tuning_lanes(&device.context->caps);
     char tiles[128];
-    tuned.attention[0] = (attention_tiles){
-        .group_vectors = vectors, .groups = 1, .key_block = 12, .key_step = 3, .out_rows = 8, .out_vectors = 1};
+    tuned.attention[0] = (attention_tiles){.group_vectors = vectors,
+                                           .groups = 1,
+                                           .key_block = 12,
+                                           .key_step = 3,
+                                           .score_vectors = vectors,
+                                           .out_rows = 8,
+                                           .out_vectors = 1};
     store(TUNING_ATTENTION_64, &tuned);
-    snprintf(tiles, sizeof tiles, "group_vectors %d, groups 1, key_block 12, key_step 3, out_rows 8, out_vectors 1",
-             vectors);
+    snprintf(tiles, sizeof tiles,
+             "group_vectors %d, groups 1, key_block 12, key_step 3, score_vectors %d, out_rows 8, out_vectors 1",
+             vectors, vectors);
     run_attention("attention_tiled_cpu", 40, 64, tiles);
 }
 
@@ -90,7 +96,13 @@ static void test_large_attention_tiles(void **state) {
     char tiles[256];
     text why = {0};
     tuning tuned = tuning_find(&device.context->caps);
-    tuned.attention[2].key_block = 64;
+    tuned.attention[2] = (attention_tiles){.group_vectors = 4,
+                                           .groups = 1,
+                                           .key_block = 64,
+                                           .key_step = 4,
+                                           .score_vectors = 4,
+                                           .out_rows = 4,
+                                           .out_vectors = 4};
     for (tuning larger = tuned; tuning_check(&larger, TUNING_ATTENTION_256, lanes, &why);) {
         tuned = larger;
         larger.attention[2].groups++;
@@ -98,8 +110,9 @@ static void test_large_attention_tiles(void **state) {
     assert_non_null(strstr(why.data, "size in bytes"));
     text_clear(&why);
     store(TUNING_ATTENTION_256, &tuned);
-    snprintf(tiles, sizeof tiles, "group_vectors %d, groups %d, key_block 64, key_step 4, out_rows 4, out_vectors %d",
-             tuned.attention[2].group_vectors, tuned.attention[2].groups, tuned.attention[2].out_vectors);
+    snprintf(tiles, sizeof tiles,
+             "group_vectors 4, groups %d, key_block 64, key_step 4, score_vectors 4, out_rows 4, out_vectors 4",
+             tuned.attention[2].groups);
     run_attention("attention_tiled_cpu", 256, 250, tiles);
 }
 

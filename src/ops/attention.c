@@ -27,12 +27,21 @@ static void clear(oclattn_plan *plan) {
     text_clear(&self->refusals);
 }
 
+/* q_len of packed queries is that of the longest sequence there: what else is in the batch must not choose the variant.
+ */
+static int64_t rows_that_share_keys(const oclattn_attention_desc *desc) {
+    if (desc->score.flags & OCLATTN_Q_STARTS) {
+        return INT64_MAX;
+    }
+    return multiply_sizes(desc->q_heads / desc->kv_heads, desc->q_len);
+}
+
 static oclattn_status choose_variant(attention_plan *self, oclattn_error *error) {
     const oclattn_attention_desc *desc = &self->problem.desc;
     const variant_request request = {.operation = PLAN_ATTENTION,
                                      .wanted = desc->variant,
                                      .width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim,
-                                     .chunked = self->kv_chunk > 0};
+                                     .rows = rows_that_share_keys(desc)};
     size_t cursor = 0;
     self->chosen = variant_next(&request, self->base.context, &self->tuned, &cursor, &self->refusals);
     if (self->chosen == NULL) {

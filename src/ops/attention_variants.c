@@ -20,16 +20,25 @@ static void tiled_options(const tuning *tuned, const device_caps *caps, const oc
     const attention_tiles *tiles = &tuned->attention[width_class];
     snprintf(options, ATTENTION_OPTIONS_SIZE,
              "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DLANES=%d -DGROUP_VECTORS=%d -DGROUPS=%d -DKEY_BLOCK=%d "
-             "-DKEY_STEP=%d -DOUT_ROWS=%d -DOUT_VECTORS=%d",
+             "-DKEY_STEP=%d -DSCORE_VECTORS=%d -DOUT_ROWS=%d -DOUT_VECTORS=%d",
              (int)desc->k_type, (int)desc->v_type, width_class_columns(width_class), tuning_lanes(caps),
-             tiles->group_vectors, tiles->groups, tiles->key_block, tiles->key_step, tiles->out_rows,
-             tiles->out_vectors);
+             tiles->group_vectors, tiles->groups, tiles->key_block, tiles->key_step, tiles->score_vectors,
+             tiles->out_rows, tiles->out_vectors);
+}
+
+static void few_rows_options(const oclattn_attention_desc *desc, char options[ATTENTION_OPTIONS_SIZE]) {
+    snprintf(options, ATTENTION_OPTIONS_SIZE, "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d", (int)desc->k_type,
+             (int)desc->v_type, width_class_columns(class_of(desc)));
 }
 
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
                              const oclattn_attention_desc *desc, char options[ATTENTION_OPTIONS_SIZE]) {
     if (id == VARIANT_ATTENTION_TILED_CPU) {
         tiled_options(tuned, caps, desc, options);
+        return;
+    }
+    if (id == VARIANT_ATTENTION_FEW_ROWS_CPU) {
+        few_rows_options(desc, options);
         return;
     }
     snprintf(options, ATTENTION_OPTIONS_SIZE, "-DK_TYPE=%d -DV_TYPE=%d -DKEY_BLOCK=%d -DV_PART=%d", (int)desc->k_type,
@@ -53,6 +62,9 @@ int64_t attention_items(variant_id id, const tuning *tuned, const device_caps *c
                         int64_t chunk_count) {
     if (id == VARIANT_ATTENTION_TILED_CPU) {
         return tiled_items(tuned, caps, problem, chunk_count);
+    }
+    if (id == VARIANT_ATTENTION_FEW_ROWS_CPU) {
+        return problem->desc.batch * problem->desc.kv_heads * chunk_count;
     }
     return attention_rows(problem) * parts(problem->desc.v_dim, tuned->attention_portable.v_part) * chunk_count;
 }

@@ -11,20 +11,35 @@ typedef struct tuning_row {
 
 /* With 32 vector registers, and with 16. */
 #define TILES_OF_512_BITS                                                                                              \
-    { .group_vectors = 4, .groups = 4, .key_block = 64, .key_step = 4, .out_rows = 4, .out_vectors = 4 }
+    {                                                                                                                  \
+        .group_vectors = 4, .groups = 4, .key_block = 64, .key_step = 4, .score_vectors = 4, .out_rows = 4,            \
+        .out_vectors = 4                                                                                               \
+    }
 #define WIDE_TILES_OF_512_BITS                                                                                         \
-    { .group_vectors = 4, .groups = 2, .key_block = 64, .key_step = 4, .out_rows = 4, .out_vectors = 4 }
+    {                                                                                                                  \
+        .group_vectors = 4, .groups = 2, .key_block = 64, .key_step = 4, .score_vectors = 4, .out_rows = 4,            \
+        .out_vectors = 4                                                                                               \
+    }
 #define TILES_OF_256_BITS                                                                                              \
-    { .group_vectors = 2, .groups = 4, .key_block = 32, .key_step = 4, .out_rows = 4, .out_vectors = 2 }
-
-#define MEASURED_TILES                                                                                                 \
-    .projection = {.rows = 6, .row_tiles = 8, .panel_vectors = 2, .panels = 2, .k_block = 256},                        \
-    .projection_portable = {.rows = 4, .k_block = 128}
+    {                                                                                                                  \
+        .group_vectors = 6, .groups = 4, .key_block = 60, .key_step = 6, .score_vectors = 2, .out_rows = 6,            \
+        .out_vectors = 2                                                                                               \
+    }
+#define WIDE_TILES_OF_256_BITS                                                                                         \
+    {                                                                                                                  \
+        .group_vectors = 6, .groups = 2, .key_block = 60, .key_step = 6, .score_vectors = 2, .out_rows = 6,            \
+        .out_vectors = 2                                                                                               \
+    }
+#define PROJECTION_TILES_OF_512_BITS                                                                                   \
+    { .rows = 6, .row_tiles = 8, .panel_vectors = 4, .panels = 2, .k_block = 384 }
+#define PROJECTION_TILES_OF_256_BITS                                                                                   \
+    { .rows = 6, .row_tiles = 8, .panel_vectors = 2, .panels = 2, .k_block = 256 }
 
 /* CPUs: a work-group is what a core runs at a time, so one work-item each keeps all cores busy; private arrays live on
  * the stack, so a work-item takes the whole width of V and no score is computed twice. */
 #define CPU_VALUES                                                                                                     \
-    .local_size = 1, .few_rows_chunk = 512, .attention_portable = {.key_block = 32, .v_part = 1024}, MEASURED_TILES
+    .local_size = 1, .few_rows_chunk = 512, .attention_portable = {.key_block = 32, .v_part = 1024},                   \
+    .projection_portable = {.rows = 4, .k_block = 128}
 
 /* Most exact rows first: a device's name, then a vendor, then a type. The last one fits everything; its private arrays
  * are scarce registers or scratch memory, so a work-item takes 64 columns of V, and 64 work-items share the keys they
@@ -34,20 +49,23 @@ static const tuning_row rows[] = {
      .lanes = 16,
      .values = {.row = "CPUs with 512-bit vectors",
                 CPU_VALUES,
-                .attention = {TILES_OF_512_BITS, TILES_OF_512_BITS, WIDE_TILES_OF_512_BITS}}},
+                .attention = {TILES_OF_512_BITS, TILES_OF_512_BITS, WIDE_TILES_OF_512_BITS},
+                .projection = PROJECTION_TILES_OF_512_BITS}},
     {.type = CL_DEVICE_TYPE_CPU,
      .lanes = 8,
      .values = {.row = "CPUs with 256-bit vectors",
                 CPU_VALUES,
-                .attention = {TILES_OF_256_BITS, TILES_OF_256_BITS, TILES_OF_256_BITS}}},
+                .attention = {TILES_OF_256_BITS, TILES_OF_256_BITS, WIDE_TILES_OF_256_BITS},
+                .projection = PROJECTION_TILES_OF_256_BITS}},
     {.type = CL_DEVICE_TYPE_ALL,
      .values = {.row = "defaults",
                 .prefers_clblast = 1,
                 .local_size = 64,
                 .few_rows_chunk = 256,
                 .attention_portable = {.key_block = 32, .v_part = 64},
-                .attention = {TILES_OF_256_BITS, TILES_OF_256_BITS, TILES_OF_256_BITS},
-                MEASURED_TILES}},
+                .attention = {TILES_OF_256_BITS, TILES_OF_256_BITS, WIDE_TILES_OF_256_BITS},
+                .projection = PROJECTION_TILES_OF_256_BITS,
+                .projection_portable = {.rows = 4, .k_block = 128}}},
 };
 
 static bool row_fits(const tuning_row *row, const device_caps *caps) {

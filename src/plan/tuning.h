@@ -19,7 +19,7 @@ enum { MOST_PANEL_COLUMNS = 64 };
 
 /* attention_tiled_cpu.cl: the macros of the same names. */
 typedef struct attention_tiles {
-    int group_vectors, groups, key_block, key_step, out_rows, out_vectors;
+    int group_vectors, groups, key_block, key_step, score_vectors, out_rows, out_vectors;
 } attention_tiles;
 
 /* attention_portable.cl: KEY_BLOCK, V_PART. */

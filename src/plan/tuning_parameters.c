@@ -24,6 +24,13 @@ const tuning_group_info tuning_groups[TUNING_GROUPS] = {
         {group, "groups", offsetof(tuning, at.groups), 1, 16, 1, "groups of query rows in a work-item's tile"},        \
         {group, "key_block", offsetof(tuning, at.key_block), 4, 64, 4, "keys of a block"},                             \
         {group, "key_step", offsetof(tuning, at.key_step), 1, 16, 1, "keys of the scores' register tile"},             \
+        {group,                                                                                                        \
+         "score_vectors",                                                                                              \
+         offsetof(tuning, at.score_vectors),                                                                           \
+         1,                                                                                                            \
+         8,                                                                                                            \
+         1,                                                                                                            \
+         "vectors of query rows of the scores' register tile"},                                                        \
         {group, "out_rows", offsetof(tuning, at.out_rows), 1, 16, 1, "rows of the output's register tile"}, {          \
         group, "out_vectors", offsetof(tuning, at.out_vectors), 1, 16, 1,                                              \
             "vectors of columns of the output's register tile"                                                         \
@@ -126,7 +133,8 @@ static bool check_attention(const attention_tiles *tiles, int columns, int lanes
            divides(tiles->out_rows * tiles->out_vectors, group, "out_rows x out_vectors",
                    "a group's rows (group_vectors x lanes)", why) &&
            divides(tiles->out_vectors * lanes, columns, "out_vectors x lanes", "the class's width", why) &&
-           divides(tiles->key_step * tiles->group_vectors, tiles->key_block, "key_step x group_vectors", "key_block",
+           divides(tiles->score_vectors, tiles->group_vectors, "score_vectors", "group_vectors", why) &&
+           divides(tiles->key_step * tiles->score_vectors, tiles->key_block, "key_step x score_vectors", "key_block",
                    why) &&
            is_at_most(attention_bytes(tiles, columns, lanes), MOST_PRIVATE_BYTES, "a tile's size in bytes", why);
 }

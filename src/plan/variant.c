@@ -14,6 +14,14 @@
  * CLBlast's matrix product: its default parameters use work-groups of up to 256 and tiles in local memory; on less it
  * fails at run time and prints to stderr, so it is not asked at all there. */
 static const variant rows[] = {
+    {.id = VARIANT_ATTENTION_FEW_ROWS_CPU,
+     .operation = PLAN_ATTENTION,
+     .name = "attention_few_rows_cpu",
+     .what = "online softmax, all rows that share K and V a work-item, wide vectors along the rows",
+     .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
+     .max_width = 256,
+     .max_rows = 8,
+     .good_on = CL_DEVICE_TYPE_CPU},
     {.id = VARIANT_ATTENTION_TILED_CPU,
      .operation = PLAN_ATTENTION,
      .name = "attention_tiled_cpu",
@@ -73,8 +81,14 @@ static bool problem_fits(const variant *row, const variant_request *request, tex
                     (long long)row->max_width, (long long)request->width);
         return false;
     }
-    if (row->no_chunks && request->chunked) {
-        text_format(refusals, "%s: cannot take keys in chunks\n", row->name);
+    if (row->max_rows > 0 && request->rows == INT64_MAX) {
+        text_format(refusals, "%s: takes at most %lld query rows, and packed sequences may have more\n", row->name,
+                    (long long)row->max_rows);
+        return false;
+    }
+    if (row->max_rows > 0 && request->rows > row->max_rows) {
+        text_format(refusals, "%s: at most %lld query rows may share K and V, not %lld\n", row->name,
+                    (long long)row->max_rows, (long long)request->rows);
         return false;
     }
     return true;

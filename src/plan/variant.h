@@ -7,6 +7,7 @@
 #include "tuning.h"
 
 typedef enum variant_id {
+    VARIANT_ATTENTION_FEW_ROWS_CPU,
     VARIANT_ATTENTION_TILED_CPU,
     VARIANT_ATTENTION_PORTABLE,
     VARIANT_PROJECTION_CLBLAST,
@@ -24,7 +25,7 @@ typedef struct variant {
     cl_ulong min_local_bytes;
     size_t min_parameter_bytes;
     int64_t max_width;      /* of a row of K or V */
-    bool no_chunks;         /* cannot split keys */
+    int64_t max_rows;       /* query rows that share K and V */
     cl_device_type good_on; /* taken unasked only on such devices */
     bool only_if_preferred; /* taken unasked only where the tuning table says that it is good */
 } variant;
@@ -33,8 +34,8 @@ typedef struct variant {
 typedef struct variant_request {
     plan_kind operation;
     const char *wanted; /* a variant's name; NULL: the best that fits */
-    int64_t width;      /* the larger of head_dim and v_dim */
-    bool chunked;
+    int64_t width;          /* the larger of head_dim and v_dim */
+    int64_t rows;           /* query rows that share K and V; INT64_MAX where that depends on the batch */
 } variant_request;
 
 /* Walks the rows of the request's operation, the preferred ones first. Start with *cursor = 0. Returns the next row that

@@ -13,7 +13,7 @@ unset OCLATTN_DEVICE OCL_ICD_VENDORS
 watch() {
     rm -f "$scratch/$1.log"
     # Unoptimised: its interpreter lacks intrinsics that the optimiser makes, such as llvm.abs.
-    oclgrind --data-races --build-options -cl-opt-disable --log "$scratch/$1.log" "${@:2}" && [ -e "$scratch/$1.log" ]
+    oclgrind --data-races --build-options "-cl-opt-disable -DNO_PREFETCH" --log "$scratch/$1.log" "${@:2}" && [ -e "$scratch/$1.log" ]
 }
 
 # plant FAULT WORDS: the log of a kernel with that fault must hold those words.

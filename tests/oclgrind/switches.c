@@ -7,7 +7,7 @@
 
 #include <oclattn/oclattn.h>
 
-enum { BATCH = 2, Q_HEADS = 4, KV_HEADS = 2, Q_LEN = 5, KV_LEN = 19, HEAD_DIM = 7, V_DIM = 10, ELEMENTS = 1 << 14 };
+enum { BATCH = 2, Q_HEADS = 4, KV_HEADS = 2, Q_LEN = 4, KV_LEN = 19, HEAD_DIM = 7, V_DIM = 10, ELEMENTS = 1 << 14 };
 
 /* Inputs are read-only by contract, so one array serves them all. */
 static float noise_f32[ELEMENTS];
@@ -63,17 +63,27 @@ static void attention_call_init(attention_call *call) {
 
 /* ---- one switch each -------------------------------------------------------------------------------------------- */
 
-static void plain(attention_call *call) { (void)call; }
-static void f16(attention_call *call) { set_types(call, OCLATTN_F16, OCLATTN_F16, OCLATTN_F16); }
-static void bf16(attention_call *call) { set_types(call, OCLATTN_BF16, OCLATTN_BF16, OCLATTN_BF16); }
-static void f32_over_f16(attention_call *call) { set_types(call, OCLATTN_F32, OCLATTN_F16, OCLATTN_F32); }
+static void plain(attention_call *call) {
+    (void)call;
+}
+static void f16(attention_call *call) {
+    set_types(call, OCLATTN_F16, OCLATTN_F16, OCLATTN_F16);
+}
+static void bf16(attention_call *call) {
+    set_types(call, OCLATTN_BF16, OCLATTN_BF16, OCLATTN_BF16);
+}
+static void f32_over_f16(attention_call *call) {
+    set_types(call, OCLATTN_F32, OCLATTN_F16, OCLATTN_F32);
+}
 
 static void own_scale(attention_call *call) {
     call->desc.score.flags &= ~OCLATTN_DEFAULT_SCALE;
     call->desc.score.scale = -0.5f;
 }
 
-static void softcap(attention_call *call) { call->desc.score.softcap = 2.0f; }
+static void softcap(attention_call *call) {
+    call->desc.score.softcap = 2.0f;
+}
 
 static void mask_full(attention_call *call) {
     call->desc.score.flags |= OCLATTN_MASK;
@@ -97,9 +107,15 @@ static void add_bias(attention_call *call, oclattn_type type) {
     call->args.score.bias = noise(type);
 }
 
-static void bias_f32(attention_call *call) { add_bias(call, OCLATTN_F32); }
-static void bias_f16(attention_call *call) { add_bias(call, OCLATTN_F16); }
-static void bias_bf16(attention_call *call) { add_bias(call, OCLATTN_BF16); }
+static void bias_f32(attention_call *call) {
+    add_bias(call, OCLATTN_F32);
+}
+static void bias_f16(attention_call *call) {
+    add_bias(call, OCLATTN_F16);
+}
+static void bias_bf16(attention_call *call) {
+    add_bias(call, OCLATTN_BF16);
+}
 
 static void bias_scale(attention_call *call) {
     bias_f32(call);
@@ -118,9 +134,15 @@ static void causal(attention_call *call, oclattn_alignment align) {
     call->args.score.offsets = align == OCLATTN_ALIGN_OFFSET ? offsets : NULL;
 }
 
-static void causal_top_left(attention_call *call) { causal(call, OCLATTN_ALIGN_TOP_LEFT); }
-static void causal_bottom_right(attention_call *call) { causal(call, OCLATTN_ALIGN_BOTTOM_RIGHT); }
-static void causal_offset(attention_call *call) { causal(call, OCLATTN_ALIGN_OFFSET); }
+static void causal_top_left(attention_call *call) {
+    causal(call, OCLATTN_ALIGN_TOP_LEFT);
+}
+static void causal_bottom_right(attention_call *call) {
+    causal(call, OCLATTN_ALIGN_BOTTOM_RIGHT);
+}
+static void causal_offset(attention_call *call) {
+    causal(call, OCLATTN_ALIGN_OFFSET);
+}
 
 static void window(attention_call *call) {
     call->desc.score.window_left = 3;
@@ -167,12 +189,24 @@ static void want_scores(attention_call *call, oclattn_scores_kind kind) {
     call->args.scores = scores;
 }
 
-static void scores_scaled(attention_call *call) { want_scores(call, OCLATTN_SCORES_SCALED); }
-static void scores_capped(attention_call *call) { want_scores(call, OCLATTN_SCORES_CAPPED); }
-static void scores_biased(attention_call *call) { want_scores(call, OCLATTN_SCORES_BIASED); }
-static void probabilities(attention_call *call) { want_scores(call, OCLATTN_PROBABILITIES); }
-static void chunks(attention_call *call) { call->desc.kv_chunk = 8; }
-static void no_keys(attention_call *call) { call->desc.kv_len = 0; }
+static void scores_scaled(attention_call *call) {
+    want_scores(call, OCLATTN_SCORES_SCALED);
+}
+static void scores_capped(attention_call *call) {
+    want_scores(call, OCLATTN_SCORES_CAPPED);
+}
+static void scores_biased(attention_call *call) {
+    want_scores(call, OCLATTN_SCORES_BIASED);
+}
+static void probabilities(attention_call *call) {
+    want_scores(call, OCLATTN_PROBABILITIES);
+}
+static void chunks(attention_call *call) {
+    call->desc.kv_chunk = 8;
+}
+static void no_keys(attention_call *call) {
+    call->desc.kv_len = 0;
+}
 
 static void bshd(attention_call *call) {
     const int64_t q[3] = {Q_LEN * Q_HEADS * HEAD_DIM, HEAD_DIM, Q_HEADS * HEAD_DIM};
@@ -229,17 +263,44 @@ typedef struct attention_case {
     void (*apply)(attention_call *call);
 } attention_case;
 
-#define CASE(function) {#function, function}
+#define CASE(function)                                                                                                 \
+    { #function, function }
 static const attention_case attention_cases[] = {
-    CASE(plain),         CASE(f16),           CASE(bf16),          CASE(f32_over_f16),
-    CASE(own_scale),     CASE(softcap),       CASE(mask_full),     CASE(mask_broadcast),
-    CASE(mask_short),    CASE(bias_f32),      CASE(bias_f16),      CASE(bias_bf16),
-    CASE(bias_scale),    CASE(bias_short),    CASE(causal_top_left), CASE(causal_bottom_right),
-    CASE(causal_offset), CASE(window),        CASE(alibi),         CASE(sinks),
-    CASE(q_lens),        CASE(kv_lens),       CASE(starts),        CASE(want_lse),
-    CASE(scores_scaled), CASE(scores_capped), CASE(scores_biased), CASE(probabilities),
-    CASE(chunks),        CASE(no_keys),       CASE(bshd),          CASE(one_by_one),
-    CASE(wide),          CASE(many_tiles),    CASE(all_at_once),
+    CASE(plain),
+    CASE(f16),
+    CASE(bf16),
+    CASE(f32_over_f16),
+    CASE(own_scale),
+    CASE(softcap),
+    CASE(mask_full),
+    CASE(mask_broadcast),
+    CASE(mask_short),
+    CASE(bias_f32),
+    CASE(bias_f16),
+    CASE(bias_bf16),
+    CASE(bias_scale),
+    CASE(bias_short),
+    CASE(causal_top_left),
+    CASE(causal_bottom_right),
+    CASE(causal_offset),
+    CASE(window),
+    CASE(alibi),
+    CASE(sinks),
+    CASE(q_lens),
+    CASE(kv_lens),
+    CASE(starts),
+    CASE(want_lse),
+    CASE(scores_scaled),
+    CASE(scores_capped),
+    CASE(scores_biased),
+    CASE(probabilities),
+    CASE(chunks),
+    CASE(no_keys),
+    CASE(bshd),
+    CASE(one_by_one),
+    CASE(wide),
+    CASE(many_tiles),
+    CASE(all_at_once),
     CASE(all_in_chunks),
 };
 enum { ATTENTION_CASES = sizeof attention_cases / sizeof attention_cases[0] };
@@ -262,8 +323,12 @@ static oclattn_status run_attention(oclattn_context *context, const attention_ca
 
 static oclattn_status run_attention_variants(oclattn_context *context, const attention_case *chosen,
                                              oclattn_error *error) {
-    const oclattn_status status = run_attention(context, chosen, "attention_portable", error);
-    return status == OCLATTN_OK ? run_attention(context, chosen, "attention_tiled_cpu", error) : status;
+    static const char *const variants[] = {"attention_portable", "attention_tiled_cpu", "attention_few_rows_cpu"};
+    oclattn_status status = OCLATTN_OK;
+    for (size_t i = 0; i < sizeof variants / sizeof *variants && status == OCLATTN_OK; ++i) {
+        status = run_attention(context, chosen, variants[i], error);
+    }
+    return status;
 }
 
 /* ---- F(H): projections, split and merge ------------------------------------------------------------------------- */

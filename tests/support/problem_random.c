@@ -87,6 +87,10 @@ static problem random_sizes(random_source *source, uint64_t features) {
     const int64_t head_dim = random_dim(source);
     const int64_t v_dim = random_one_in(source, 2) ? head_dim : random_dim(source);
     problem p = problem_new(batch, kv_heads * group, kv_heads, q_len, kv_len, head_dim, v_dim);
+    if (random_one_in(source, 4)) {
+        p.desc.q_len = random_between(source, 1, 8 / group);
+        p.desc.kv_len = random_between(source, 1, random_one_in(source, 4) ? 1200 : 300);
+    }
     limit_work(&p.desc);
     if (has(features, FEATURE_PACKED_QKV)) {
         p.desc.v_dim = p.desc.head_dim;
@@ -109,6 +113,9 @@ static void random_variant(problem *p, random_source *source, uint64_t features)
     d->v_type = choice.v_type;
     d->head_dim = choice.head_dim;
     d->v_dim = choice.v_dim;
+    if (random_one_in(source, 3) && d->head_dim <= 256 && d->v_dim <= 256) {
+        d->variant = "attention_tiled_cpu"; /* where few rows would take another */
+    }
     limit_work(d);
 }
 
