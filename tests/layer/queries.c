@@ -30,6 +30,7 @@ static const overridden_query device_numbers[] = {
     {"COMPILER_AVAILABLE", CL_DEVICE_COMPILER_AVAILABLE},
     {"COMPUTE_UNITS", CL_DEVICE_MAX_COMPUTE_UNITS},
     {"GLOBAL_MEMORY", CL_DEVICE_GLOBAL_MEM_SIZE},
+    {"FLOAT_WIDTH", CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT},
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
