@@ -96,6 +96,32 @@ static void load_queries(const attention_params *p, const tile_view *tile, input
     }
 }
 
+/* Rows of the next block, which are prefetched a few at a time while scores of this one are computed: K's with the first
+ * group that sees the block, V's with the second. */
+typedef struct next_rows {
+    input_buffer at;
+    long stride; /* in bytes, as `bytes` of a row */
+    int bytes;
+} next_rows;
+
+static next_rows find_next_rows(input_buffer base, long row, long stride, int width, int type)
+{
+    const int element = type == TYPE_F32 ? 4 : 2;
+    const next_rows rows = {base + (row + KEY_BLOCK * stride) * element, stride * element, width * element};
+    return rows;
+}
+
+static void prefetch_rows(const next_rows *rows, int first, int count)
+{
+    PLAIN_LOOP
+    for (int j = first; j < first + count; ++j) {
+        PLAIN_LOOP
+        for (int at = 0; at < rows->bytes; at += CACHE_LINE) {
+            PREFETCH(rows->at + j * rows->stride + at);
+        }
+    }
+}
+
 /* f32 copies of `count` rows. Says whether all are finite. */
 static bool load_rows(input_buffer from, long base, long stride, int count, int width, int type, float *to)
 {
@@ -107,7 +133,6 @@ static bool load_rows(input_buffer from, long base, long stride, int count, int 
         for (int c = 0; c < width; c += VECTOR) {
             const float16 value = load_from_row(from, row, c, width, type);
             largest = max(largest, as_int16(value) & 0x7fffffff);
-            PREFETCH(from + (row + KEY_BLOCK * stride + c) * (type == TYPE_F32 ? 4 : 2)); /* for the next block */
             STORE_16(value, to + j * WIDTH + c);
         }
     }
@@ -138,13 +163,17 @@ static int group_vectors(const tile_view *tile, int g)
     return min(GROUP_VECTORS, (tile->rows - g * GROUP + LANES - 1) / LANES);
 }
 
-static void score_group(const attention_params *p, const tile_view *tile, int count, int g, tile_state *state)
+static void score_group(const attention_params *p, const tile_view *tile, int count, int g, const next_rows *next,
+                        tile_state *state)
 {
     const float *queries = state->queries + g * WIDTH * GROUP;
     const int vectors = group_vectors(tile, g);
     const int wide = vectors / SCORE_VECTORS * SCORE_VECTORS * LANES;
     PLAIN_LOOP
     for (int j = 0; j < count; j += KEY_STEP) {
+        if (next) {
+            prefetch_rows(next, j, KEY_STEP);
+        }
         PLAIN_LOOP
         for (int n = 0; n < wide; n += SCORE_VECTORS * LANES) {
             score_keys(queries + n, state->keys + j * WIDTH, p->head_dim, p->scale, state->scores + j * GROUP + n);
@@ -332,11 +361,12 @@ static bool mask_shows_block(const attention_params *p, const tile_view *tile, _
 
 /* Takes group g through `count` keys. */
 static void attend_group(const attention_params *p, const tile_view *tile, __global const uchar *mask,
-                         __global const uchar *bias, long first, int count, int g, tile_state *state)
+                         __global const uchar *bias, long first, int count, int g, const next_rows *next,
+                         tile_state *state)
 {
     const key_range *range = &tile->group_keys[g];
     ulong hidden[GROUP];
-    score_group(p, tile, count, g, state);
+    score_group(p, tile, count, g, next, state);
     if (p->features & USES_SOFTCAP) {
         cap_scores(p, count, state->scores);
     }
@@ -368,14 +398,20 @@ static void attend_block(const attention_params *p, const tile_view *tile, input
     const int count = (int)min((long)KEY_BLOCK, tile->keys.end - first);
     const long k_stride = p->strides[ATTENTION_K][2];
     const long v_stride = p->strides[ATTENTION_V][2];
-    load_rows(k, tile->k_base + first * k_stride, k_stride, count, p->head_dim, K_TYPE, state->keys);
-    state->values_are_finite =
-        load_rows(v, tile->v_base + first * v_stride, v_stride, count, p->v_dim, V_TYPE, state->values);
+    const long k_row = tile->k_base + first * k_stride;
+    const long v_row = tile->v_base + first * v_stride;
+    const next_rows next[2] = {find_next_rows(k, k_row, k_stride, p->head_dim, K_TYPE),
+                               find_next_rows(v, v_row, v_stride, p->v_dim, V_TYPE)};
+    int groups = 0;
+    load_rows(k, k_row, k_stride, count, p->head_dim, K_TYPE, state->keys);
+    state->values_are_finite = load_rows(v, v_row, v_stride, count, p->v_dim, V_TYPE, state->values);
     PLAIN_LOOP
     for (int g = 0; g < tile->groups; ++g) {
         const key_range *range = &tile->group_keys[g];
         if (range->begin < first + count && range->end > first) {
-            attend_group(p, tile, mask, bias, first, (int)min((long)count, range->end - first), g, state);
+            const int seen = (int)min((long)count, range->end - first);
+            attend_group(p, tile, mask, bias, first, seen, g, groups < 2 ? &next[groups] : 0, state);
+            ++groups;
         }
     }
 }
