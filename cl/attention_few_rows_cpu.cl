@@ -8,8 +8,8 @@
  *     s  i  [ | | | | ... keys ]              folded into one whose lanes are their KEYS.
  *     o  i  [ | | | | ... columns ]
  *
- * One row, or ROW_STEP rows, are taken through a block of keys at a time; K comes from memory in the first half and V in the
- * second, each prefetched while the other is worked on. Parts of several chunks are merged by attention_combine.cl.
+ * One row, or ROW_STEP rows, are taken through a block of keys at a time: through K, which comes from memory as it lies, and
+ * then through V, which was prefetched key by key meanwhile. Parts of several chunks are merged by attention_combine.cl.
  *
  * A hidden key's weight is exactly 0, but 0 * NaN is NaN: where a block holds a hidden score, V is looked through, and if it
  * holds a value that is not finite, hidden keys are skipped one by one. */
@@ -75,13 +75,15 @@ static void prefetch_row(input_buffer base, long row, int width, int type)
 }
 
 /* parts [row][VECTOR keys][VECTOR]: vectors whose lanes add up to q . k, for the keys from `j` on. Past the last one, it is
- * taken again. */
+ * taken again. Where `v_width` is not 0, each key's row of V is prefetched. */
 #define DEFINE_MULTIPLY_KEYS(NAME, ROWS)                                                                              \
-    static void NAME(const key_block *block, int j, int head_dim, const float *queries, float *parts)                  \
+    static void NAME(const key_block *block, int j, int head_dim, int v_width, const float *queries, float *parts)     \
     {                                                                                                                  \
         PLAIN_LOOP                                                                                                     \
         for (int t = 0; t < VECTOR; ++t) {                                                                             \
-            const long row = block->k_row + min(j + t, block->count - 1) * block->k_stride;                            \
+            const int at = min(j + t, block->count - 1);                                                               \
+            const long row = block->k_row + at * block->k_stride;                                                      \
+            prefetch_row(block->v, block->v_row + at * block->v_stride, v_width, V_TYPE);                              \
             float16 sums[ROWS];                                                                                        \
             EACH(ROWS, r) { sums[r] = 0.0f; }                                                                          \
             PLAIN_LOOP                                                                                                 \
@@ -127,15 +129,11 @@ static void score_block(const attention_params *p, const tile_view *tile, const 
     PLAIN_LOOP
     for (int j = 0; j < block->count; j += VECTOR) {
         PLAIN_LOOP
-        for (int t = j; t < min(j + VECTOR, block->count); ++t) {
-            prefetch_row(block->v, block->v_row + t * block->v_stride, p->v_dim, V_TYPE);
-        }
-        PLAIN_LOOP
         for (int r = 0; r < tile->rows; r += step) {
             if (step == 1) {
-                multiply_keys_by_row(block, j, p->head_dim, state->queries, parts);
+                multiply_keys_by_row(block, j, p->head_dim, p->v_dim, state->queries, parts);
             } else {
-                multiply_keys_by_rows(block, j, p->head_dim, state->queries + r * WIDTH, parts);
+                multiply_keys_by_rows(block, j, p->head_dim, r == 0 ? p->v_dim : 0, state->queries + r * WIDTH, parts);
             }
             PLAIN_LOOP
             for (int t = 0; t < step; ++t) {
