@@ -8,6 +8,8 @@ logs=$out/logs
 . "$root/tools/lib/common.sh"
 # shellcheck source=tools/lib/steps.sh
 . "$root/tools/lib/steps.sh"
+# shellcheck source=tools/lib/venv.sh
+. "$root/tools/lib/venv.sh"
 # shellcheck source=tools/lib/intel.sh
 . "$root/tools/lib/intel.sh"
 
@@ -15,16 +17,17 @@ usage() {
     cat <<'END'
 Usage: tools/test.sh [--long] [--hosts] [--device SPEC]
 
-Installs the Debian packages that are missing (as root, or through sudo) and Intel's OpenCL runtime for CPUs (into a
-private virtual environment), builds the library with gcc, with clang, and with sanitizers, and runs every test on every
-OpenCL device: PoCL, Intel's runtime, and those of the drivers that the system has. Under 25 minutes on two cores.
+Installs the Debian packages that are missing (as root, or through sudo), and Intel's OpenCL runtime for CPUs and pytest
+(into private virtual environments), builds the library with gcc, with clang, and with sanitizers, and the Python package,
+and runs every test on every OpenCL device: PoCL, Intel's runtime, and those of the drivers that the system has. Under 25
+minutes on two cores.
 
   --long          larger sweeps and valgrind besides; takes hours
-  --hosts         accuracy beside PyTorch's, besides; downloads 3 GB the first time
+  --hosts         accuracy beside PyTorch's and the PyTorch operator, besides; downloads 3 GB the first time
   --device SPEC   this device only: "gpu", "cpu", "P:D", or a part of a name
 
 Exit code 0: all passed. What was not run is listed as SKIP, with the reason. With CI=true in the environment, warnings
-are errors in every build. The runtime is kept in $OCLATTN_TEST_CACHE, else in oclattn/test in the user's cache folder.
+are errors in every build. The environments are kept in $OCLATTN_TEST_CACHE, else in oclattn/test in the user's cache folder.
 END
 }
 
@@ -132,6 +135,19 @@ with_other_vectors() {
     done
 }
 
+# The Python package: its tests on every device beside the library built above, and the wheel that pip makes.
+with_python() {
+    local i python=$cache/python/bin/python
+    step "an environment with pytest in $cache/python" \
+        install_venv "$cache/python" "$root/tools/lib/python-requirements.txt" || return 0
+    for i in "${!devices[@]}"; do
+        OCLATTN_DEVICE=${devices[i]} step "Python on ${names[i]}" \
+            "$root/tests/python/run.sh" "$python" "$out/gcc/lib/liboclattn.so" || true
+    done
+    step "Python: pip makes a wheel, which works alone" \
+        "$root/tests/python/try_wheel.sh" "$python" "$root" "$out/wheel" || true
+}
+
 with_sanitizers() {
     local i
     [ -e "$out/asan/bin/list_devices" ] || return 0
@@ -173,6 +189,7 @@ run_all() {
     on_every_device
     with_limits
     with_other_vectors
+    with_python
     step "kernels under oclgrind: races and bounds" "$root/tests/oclgrind/run.sh" "$out/gcc/bin" || true
     with_sanitizers
     if [ $long = 1 ]; then

@@ -1,17 +1,10 @@
-# Intel's OpenCL runtime for CPUs, in a private virtual environment outside the tree.
+# Intel's OpenCL runtime for CPUs, in a private virtual environment outside the tree. It uses venv.sh.
 # shellcheck shell=bash disable=SC2154
 
 # install_intel_runtime VENV: quick and without network when the pinned versions are there.
 install_intel_runtime() {
-    local venv=$1 wanted="$root/tools/lib/intel-requirements.txt"
-    if cmp -s "$wanted" "$venv/installed.txt" && [ -e "$venv/lib/libintelocl.so" ]; then
-        return 0
-    fi
-    rm -rf "${venv:?}"
-    mkdir -p "$(dirname "$venv")"
-    /usr/bin/python3 -m venv "$venv" &&
-        "$venv/bin/pip" install --quiet --disable-pip-version-check --retries 5 -r "$wanted" &&
-        cp "$wanted" "$venv/installed.txt"
+    [ -e "$1/lib/libintelocl.so" ] || rm -f "$1/installed.txt"
+    install_venv "$1" "$root/tools/lib/intel-requirements.txt"
 }
 
 # write_vendors FOLDER VENV: an ICD vendors folder with the system's drivers and, where it is installed, the runtime in
