@@ -118,7 +118,8 @@ static void test_no_file_is_nothing_to_speak_of(void **state) {
 
 static void test_values_and_their_origin(void **state) {
     fixture *f = *state;
-    write_group(f, "groups = 3\n  key_block=16 \r\n# a comment\nmeasured = 5 = good\nsearch = finished\n");
+    write_group(f, "groups = 3\n  key_block=16 \r\nkey_step = 2\nscore_vectors = 4\n# a comment\nmeasured = 5 = "
+                   "good\nsearch = finished\n");
     const tuning tuned = tuning_for(&f->context);
     const tuning row = tuning_find(&f->context.caps);
     assert_int_equal(tuned.attention[0].groups, 3);
@@ -209,8 +210,9 @@ static void test_damaged_groups(void **state) {
         {"groups =\n", "groups is not a number"},
         {"groups = 99999999999999999999\n", "groups is not a number"},
         {"gruops = 4\n", "it has no parameter \"gruops\""},
-        {"key_block = 28\n", "key_block, 28, is not a multiple of key_step x score_vectors, 16"},
-        {"groups = 3\nout_rows = 5\n", "is not a multiple of out_rows x out_vectors, 20"},
+        {"key_step = 4\nscore_vectors = 4\nkey_block = 28\n",
+         "key_block, 28, is not a multiple of key_step x score_vectors, 16"},
+        {"group_vectors = 2\nout_vectors = 2\nout_rows = 5\n", "is not a multiple of out_rows x out_vectors, 10"},
         {"groups = 3\nthis is no value\n", "is damaged"},
         {"groups = 3\n[\n", "is damaged"},
         {"kernel = 12\n", "kernel is not a version"},
@@ -296,7 +298,7 @@ static text whole_file(void) {
     for (int group = 0; group < TUNING_GROUPS; group++) {
         add_group(&content, (tuning_group)group, "");
     }
-    add_group(&content, TUNING_ATTENTION_64, "groups = 8\nkey_block = 64\nmeasured = 1\nsearch = finished\n");
+    add_group(&content, TUNING_ATTENTION_64, "groups = 2\nkey_block = 48\nmeasured = 1\nsearch = finished\n");
     add_group(&content, TUNING_PROJECTION, "rows = 8\nrow_tiles = 16\n");
     return content;
 }
@@ -328,8 +330,9 @@ static void test_cut_files_do_no_harm(void **state) {
 
 /* ---- storing ---------------------------------------------------------------------------------------------------- */
 
-static tuning_record record_with(const fixture *f, int groups, bool finished) {
-    tuning_record record = {.found = true, .finished = finished, .values = tuning_find(&f->context.caps)};
+static tuning_record record_with(const fixture *f, int groups, const char *search) {
+    tuning_record record = {.found = true, .values = tuning_find(&f->context.caps)};
+    snprintf(record.search, sizeof record.search, "%s", search);
     record.values.attention[0].groups = record.values.attention[1].groups = groups;
     snprintf(record.measured, sizeof record.measured, "%d GFLOP/s", 10 * groups);
     return record;
@@ -339,11 +342,12 @@ static void test_what_is_stored_is_read(void **state) {
     fixture *f = *state;
     char deep[TEMP_PATH_SIZE];
     temp_path(deep, f->folder, "a/b/tuning");
-    const tuning_record stored = record_with(f, 5, true);
+    const tuning_record stored = record_with(f, 5, "finished");
     assert_true(tuning_file_store(&f->context, deep, TUNING_ATTENTION_64, &stored));
     tuning_record records[TUNING_GROUPS];
     tuning_file_load(&f->context, deep, records);
-    assert_true(records[TUNING_ATTENTION_64].found && records[TUNING_ATTENTION_64].finished);
+    assert_true(records[TUNING_ATTENTION_64].found);
+    assert_string_equal(records[TUNING_ATTENTION_64].search, "finished");
     assert_string_equal(records[TUNING_ATTENTION_64].measured, "50 GFLOP/s");
     assert_int_equal(records[TUNING_ATTENTION_64].values.attention[0].groups, 5);
     assert_false(records[TUNING_ATTENTION_128].found);
@@ -355,18 +359,15 @@ static void test_storing_keeps_the_rest(void **state) {
     fixture other = *f;
     tuning_record records[TUNING_GROUPS];
     snprintf(other.context.caps.name, sizeof other.context.caps.name, "another device");
-    const tuning_record first = record_with(f, 2, true), second = record_with(f, 3, false);
+    const tuning_record first = record_with(f, 2, "finished"), second = record_with(f, 3, "stopped");
     assert_true(tuning_file_store(&f->context, f->path, TUNING_ATTENTION_64, &first));
     assert_true(tuning_file_store(&other.context, f->path, TUNING_ATTENTION_64, &second));
     assert_true(tuning_file_store(&f->context, f->path, TUNING_ATTENTION_128, &first));
     assert_true(tuning_file_store(&f->context, f->path, TUNING_ATTENTION_64, &second));
     tuning_file_load(&f->context, f->path, records);
     assert_int_equal(records[TUNING_ATTENTION_64].values.attention[0].groups, 3);
-    assert_false(records[TUNING_ATTENTION_64].finished);
+    assert_string_equal(records[TUNING_ATTENTION_64].search, "stopped");
     assert_int_equal(records[TUNING_ATTENTION_128].values.attention[1].groups, 2);
-    assert_true(tuning_file_forget(&f->context, f->path));
-    tuning_file_load(&f->context, f->path, records);
-    assert_false(records[TUNING_ATTENTION_64].found || records[TUNING_ATTENTION_128].found);
     tuning_file_load(&other.context, f->path, records);
     assert_int_equal(records[TUNING_ATTENTION_64].values.attention[0].groups, 3);
     assert_int_equal(folder_count(f->folder, NULL), 1);
@@ -374,7 +375,7 @@ static void test_storing_keeps_the_rest(void **state) {
 
 static void test_storing_replaces_what_is_damaged(void **state) {
     fixture *f = *state;
-    const tuning_record record = record_with(f, 2, true);
+    const tuning_record record = record_with(f, 2, "");
     file_write(f->path, "garbage", 7);
     assert_true(tuning_file_store(&f->context, f->path, TUNING_ATTENTION_64, &record));
     assert_int_equal(tuning_for(&f->context).attention[0].groups, 2);

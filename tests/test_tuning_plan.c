@@ -27,12 +27,8 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static tuning_record record_of(tuning values) {
-    return (tuning_record){.found = true, .finished = true, .values = values};
-}
-
 static void store(tuning_group group, const tuning *values) {
-    const tuning_record record = record_of(*values);
+    const tuning_record record = {.found = true, .values = *values};
     text why = {0};
     if (!tuning_check(values, group, tuning_lanes(&device.context->caps), &why)) {
         fail_msg("the test stores %s: %s", tuning_groups[group].name, why.data);

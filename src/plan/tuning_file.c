@@ -179,7 +179,7 @@ static void read_group_value(tuning_reader *reader, const tuning_line *line) {
     } else if (strcmp(line->name, "measured") == 0) {
         memcpy(reader->read.measured, line->value, sizeof(reader->read.measured));
     } else if (strcmp(line->name, "search") == 0) {
-        reader->read.finished = strcmp(line->value, "finished") == 0;
+        snprintf(reader->read.search, sizeof(reader->read.search), "%.15s", line->value);
     } else {
         read_parameter(reader, line);
     }
@@ -276,27 +276,36 @@ static void take_group(tuning *tuned, tuning_group group, const tuning *from) {
     tuned->from_file[group] = true;
 }
 
-static void keep_path(tuning *tuned, const text *path) {
+static void keep_path(tuning *tuned, const char *path) {
+    const size_t length = strlen(path);
     const size_t most = sizeof(tuned->path) - 1;
-    if (path->length <= most) {
-        memcpy(tuned->path, path->data, path->length + 1);
+    if (length <= most) {
+        memcpy(tuned->path, path, length + 1);
     } else {
-        snprintf(tuned->path, sizeof(tuned->path), "...%s", path->data + path->length - most + 3);
+        snprintf(tuned->path, sizeof(tuned->path), "...%s", path + length - most + 3);
     }
 }
 
-tuning tuning_for(const oclattn_context *context) {
+tuning tuning_over(const oclattn_context *context, const char *path, const tuning_record records[TUNING_GROUPS]) {
     tuning tuned = tuning_find(&context->caps);
+    for (int group = 0; group < TUNING_GROUPS; ++group) {
+        if (records[group].found) {
+            take_group(&tuned, (tuning_group)group, &records[group].values);
+        }
+    }
+    keep_path(&tuned, path);
+    return tuned;
+}
+
+tuning tuning_for(const oclattn_context *context) {
+    tuning tuned;
     text path = {0};
     if (tuning_file_path(context, &path)) {
         tuning_record records[TUNING_GROUPS];
         tuning_file_load(context, path.data, records);
-        for (int group = 0; group < TUNING_GROUPS; ++group) {
-            if (records[group].found) {
-                take_group(&tuned, (tuning_group)group, &records[group].values);
-            }
-        }
-        keep_path(&tuned, &path);
+        tuned = tuning_over(context, path.data, records);
+    } else {
+        tuned = tuning_find(&context->caps);
     }
     text_clear(&path);
     return tuned;

@@ -9,7 +9,7 @@
  *     kernel = 0123456789abcdef       the version of the kernel that was measured
  *     groups = 4
  *     measured = ...                  for people
- *     search = finished               or "stopped": time ran out
+ *     search = finished               or how else it ended, a word for oclattn-tune
  *
  * Devices follow each other, each with its groups. The file is $OCLATTN_TUNING ("off": none), else `tuning` in the
  * cache folder. A group holds for one device name, driver version and kernel version. Nothing here fails: what is
@@ -30,20 +30,24 @@ tuning tuning_for(const oclattn_context *context);
 
 /* What a file holds of a group besides its values. */
 typedef struct tuning_record {
-    bool found, finished;
+    bool found;
     tuning values;      /* a row's where not found */
     char measured[256]; /* "" where it says nothing */
+    char search[16];
 } tuning_record;
 
 void tuning_file_load(const oclattn_context *context, const char *path, tuning_record records[TUNING_GROUPS]);
+
+/* The table's values, and over them those that were found in the file. */
+tuning tuning_over(const oclattn_context *context, const char *path, const tuning_record records[TUNING_GROUPS]);
 
 /* Replaces a group of the context's device in the file and leaves the rest as it is. Its folder is made. False: errno
  * says why. */
 bool tuning_file_store(const oclattn_context *context, const char *path, tuning_group group,
                        const tuning_record *record);
 
-/* Takes out all that the file holds for the context's device. */
-bool tuning_file_forget(const oclattn_context *context, const char *path);
+/* Makes its folder, and says whether it can be written there. False: errno says why. */
+bool tuning_file_may_be_stored(const char *path);
 
 /* The version of a group's kernel: a hash of all its source; 0 where that cannot be read. */
 uint64_t tuning_kernel_version(tuning_group group);

@@ -33,7 +33,7 @@ static bool is_own_device(const oclattn_context *context, const text *content, t
     return name_fits && driver_fits;
 }
 
-/* replaced: a group's name; NULL: nothing of the device is kept. */
+/* replaced: the name of the group that is not kept. */
 static void take_apart(const oclattn_context *context, const text *content, const char *replaced, old_file *old) {
     tuning_line line = {0};
     text *to = NULL;
@@ -43,7 +43,7 @@ static void take_apart(const oclattn_context *context, const text *content, cons
             own = is_own_device(context, content, line);
             to = own ? NULL : &old->others;
         } else if (line.kind == TUNING_LINE_SECTION && own) {
-            to = replaced == NULL || strcmp(line.name, replaced) == 0 ? NULL : &old->kept;
+            to = strcmp(line.name, replaced) == 0 ? NULL : &old->kept;
         }
         if (to != NULL) {
             text_add(to, line.begin, line.length);
@@ -73,7 +73,10 @@ static void add_group(text *to, tuning_group group, const tuning_record *record)
     if (record->measured[0] != '\0') {
         text_format(to, "measured = %s\n", record->measured);
     }
-    text_format(to, "search = %s\n\n", record->finished ? "finished" : "stopped");
+    if (record->search[0] != '\0') {
+        text_format(to, "search = %s\n", record->search);
+    }
+    text_add_string(to, "\n");
 }
 
 static bool make_parent(const char *path) {
@@ -103,19 +106,28 @@ static void add_text(text *to, const text *from) {
     to->failed = to->failed || from->failed;
 }
 
-/* record NULL: the device is left out. */
-static bool rewrite(const oclattn_context *context, const char *path, tuning_group group, const tuning_record *record) {
+bool tuning_file_may_be_stored(const char *path) {
+    const char *slash = strrchr(path, '/');
+    text folder = {0};
+    text_add(&folder, slash == NULL ? "." : path, slash == NULL ? 1 : (size_t)(slash - path) + 1);
+    const bool may = !folder.failed && make_parent(path) && os_may_write_in(folder.data);
+    const int reason = folder.failed ? ENOMEM : errno;
+    text_clear(&folder);
+    errno = reason;
+    return may;
+}
+
+bool tuning_file_store(const oclattn_context *context, const char *path, tuning_group group,
+                       const tuning_record *record) {
     old_file old = {0};
     text content = {0};
-    load_old(context, path, record == NULL ? NULL : tuning_groups[group].name, &old);
+    load_old(context, path, tuning_groups[group].name, &old);
     text_add_string(&content, TUNING_FIRST_LINE "\n" ABOUT "\n");
     add_text(&content, &old.others);
-    if (record != NULL) {
-        text_format(&content, "[" TUNING_DEVICE "]\nname = %s\ndriver = %s\n\n", context->caps.name,
-                    context->caps.driver_version);
-        add_text(&content, &old.kept);
-        add_group(&content, group, record);
-    }
+    text_format(&content, "[" TUNING_DEVICE "]\nname = %s\ndriver = %s\n\n", context->caps.name,
+                context->caps.driver_version);
+    add_text(&content, &old.kept);
+    add_group(&content, group, record);
     const bool written = write_file(path, &content);
     const int reason = errno;
     text_clear(&old.others);
@@ -123,13 +135,4 @@ static bool rewrite(const oclattn_context *context, const char *path, tuning_gro
     text_clear(&content);
     errno = reason;
     return written;
-}
-
-bool tuning_file_store(const oclattn_context *context, const char *path, tuning_group group,
-                       const tuning_record *record) {
-    return rewrite(context, path, group, record);
-}
-
-bool tuning_file_forget(const oclattn_context *context, const char *path) {
-    return rewrite(context, path, TUNING_GENERAL, NULL);
 }

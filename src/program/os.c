@@ -59,6 +59,10 @@ bool os_make_folders(const char *path) {
     return made;
 }
 
+bool os_may_write_in(const char *folder) {
+    return access(folder, W_OK | X_OK) == 0;
+}
+
 bool os_is_regular_file(const char *path) {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);

@@ -9,6 +9,9 @@ long os_process_id(void);
 /* Makes a folder and its parents, for the user alone. One that is there already is fine; errno says why it failed. */
 bool os_make_folders(const char *path);
 
+/* Whether files can be made in a folder; errno says why not. */
+bool os_may_write_in(const char *folder);
+
 /* False also for a pipe, whose opening would wait for ever. */
 bool os_is_regular_file(const char *path);
 

@@ -1,0 +1,112 @@
+#include "classes.h"
+
+#include <stdio.h>
+
+#include "plan/tuning_parameters.h"
+
+#define ATTENTION(numbers, count, group, rows, keys, columns)                                                          \
+    {                                                                                                                  \
+        .operation = TUNE_ATTENTION, .type = numbers, .batch = 1, .heads = count, .kv_heads = group, .q_len = rows,    \
+        .kv_len = keys, .width = columns                                                                               \
+    }
+
+/* Heads that share keys, rows that do not fill tiles, and keys that are hidden in the middle of blocks. */
+#define ODD_ATTENTION(numbers, columns)                                                                                \
+    {                                                                                                                  \
+        .operation = TUNE_ATTENTION, .type = numbers, .batch = 2, .heads = 4, .kv_heads = 2, .q_len = 150,             \
+        .kv_len = 171, .width = columns, .causal = true, .masked = true                                                \
+    }
+
+#define PROJECTION(numbers, height, in, out)                                                                           \
+    { .operation = TUNE_PROJECTION, .type = numbers, .batch = 1, .rows = height, .in_dim = in, .out_dim = out }
+
+const tune_class tune_classes[] = {
+    {TUNING_ATTENTION_64,
+     "attention_tiled_cpu",
+     CL_DEVICE_TYPE_CPU,
+     "attention, many query rows, heads up to 64 wide",
+     {ATTENTION(OCLATTN_F32, 8, 8, 512, 512, 64), ATTENTION(OCLATTN_F32, 12, 12, 128, 128, 64)},
+     ATTENTION(OCLATTN_F16, 8, 8, 512, 512, 64),
+     {ODD_ATTENTION(OCLATTN_F32, 59), ODD_ATTENTION(OCLATTN_F16, 59)}},
+    {TUNING_ATTENTION_128,
+     "attention_tiled_cpu",
+     CL_DEVICE_TYPE_CPU,
+     "attention, many query rows, heads up to 128 wide",
+     {ATTENTION(OCLATTN_F32, 8, 2, 512, 512, 128), ATTENTION(OCLATTN_F32, 8, 8, 128, 128, 96)},
+     ATTENTION(OCLATTN_F16, 8, 2, 512, 512, 128),
+     {ODD_ATTENTION(OCLATTN_F32, 99), ODD_ATTENTION(OCLATTN_F16, 99)}},
+    {TUNING_ATTENTION_256,
+     "attention_tiled_cpu",
+     CL_DEVICE_TYPE_CPU,
+     "attention, many query rows, heads up to 256 wide",
+     {ATTENTION(OCLATTN_F32, 4, 1, 512, 512, 256)},
+     ATTENTION(OCLATTN_F16, 4, 1, 512, 512, 256),
+     {ODD_ATTENTION(OCLATTN_F32, 203), ODD_ATTENTION(OCLATTN_F16, 203)}},
+    {TUNING_PROJECTION,
+     "projection_tiled_cpu",
+     CL_DEVICE_TYPE_CPU,
+     "projections, as in a layer of 768 columns",
+     {PROJECTION(OCLATTN_F32, 512, 768, 768), PROJECTION(OCLATTN_F32, 64, 768, 3072)},
+     PROJECTION(OCLATTN_F16, 512, 768, 768),
+     {PROJECTION(OCLATTN_F32, 67, 301, 131), PROJECTION(OCLATTN_F16, 67, 301, 131)}},
+    {TUNING_GENERAL,
+     NULL,
+     CL_DEVICE_TYPE_ALL,
+     "attention, one query row or a few",
+     {ATTENTION(OCLATTN_F32, 32, 8, 1, 4096, 128), ATTENTION(OCLATTN_F32, 8, 8, 8, 2048, 64)},
+     ATTENTION(OCLATTN_F16, 32, 8, 1, 4096, 128),
+     {ATTENTION(OCLATTN_F32, 6, 2, 1, 1023, 128), ATTENTION(OCLATTN_F16, 6, 3, 7, 1023, 59)}},
+    {TUNING_ATTENTION_PORTABLE,
+     "attention_portable",
+     (cl_device_type)(CL_DEVICE_TYPE_ALL & ~(cl_device_type)CL_DEVICE_TYPE_CPU),
+     "attention by the portable kernel",
+     {ATTENTION(OCLATTN_F32, 8, 8, 512, 512, 64), ATTENTION(OCLATTN_F32, 32, 8, 1, 4096, 128)},
+     ATTENTION(OCLATTN_F16, 8, 8, 512, 512, 64),
+     {ODD_ATTENTION(OCLATTN_F32, 59), ODD_ATTENTION(OCLATTN_F16, 99)}},
+    {TUNING_PROJECTION_PORTABLE,
+     "projection_portable",
+     (cl_device_type)(CL_DEVICE_TYPE_ALL & ~(cl_device_type)CL_DEVICE_TYPE_CPU),
+     "projections by the portable kernel",
+     {PROJECTION(OCLATTN_F32, 512, 768, 768), PROJECTION(OCLATTN_F32, 64, 768, 3072)},
+     PROJECTION(OCLATTN_F16, 512, 768, 768),
+     {PROJECTION(OCLATTN_F32, 67, 301, 131), PROJECTION(OCLATTN_F16, 67, 301, 131)}},
+};
+
+const size_t tune_class_count = sizeof tune_classes / sizeof tune_classes[0];
+
+const char *class_name(const tune_class *c) {
+    return tuning_groups[c->group].name;
+}
+
+static int64_t part_of(int64_t size, int64_t most) {
+    return size < most ? size : most;
+}
+
+tune_problem problem_in_small(const tune_problem *problem) {
+    tune_problem small = *problem;
+    small.batch = 1;
+    small.heads = small.kv_heads = problem->heads > 0 ? 1 : 0;
+    small.q_len = part_of(problem->q_len, 40);
+    small.kv_len = part_of(problem->kv_len, 70);
+    small.rows = part_of(problem->rows, 40);
+    small.in_dim = part_of(problem->in_dim, 64);
+    small.out_dim = part_of(problem->out_dim, 64);
+    return small;
+}
+
+void problem_describe(const tune_problem *p, char *words, size_t size) {
+    const char *type = p->type == OCLATTN_F16 ? "f16" : "f32";
+    if (p->operation == TUNE_PROJECTION) {
+        snprintf(words, size, "[%lld, %lld] x [%lld, %lld] %s", (long long)(p->batch * p->rows), (long long)p->in_dim,
+                 (long long)p->in_dim, (long long)p->out_dim, type);
+        return;
+    }
+    snprintf(words, size, "q [%lld, %lld, %lld, %lld], kv [%lld, %lld] %s", (long long)p->batch, (long long)p->heads,
+             (long long)p->q_len, (long long)p->width, (long long)p->kv_heads, (long long)p->kv_len, type);
+}
+
+double problem_operations(const tune_problem *p) {
+    return p->operation == TUNE_PROJECTION
+               ? 2.0 * (double)(p->batch * p->rows) * (double)p->in_dim * (double)p->out_dim
+               : 4.0 * (double)(p->batch * p->heads * p->q_len) * (double)p->kv_len * (double)p->width;
+}
