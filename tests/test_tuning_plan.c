@@ -47,12 +47,12 @@ static void assert_described(const oclattn_plan *plan, const char *tiles) {
 }
 
 /* With keys hidden in the middle of blocks, and more rows than a tile has. */
-static void run_attention(const char *variant, int64_t head_dim, int64_t v_dim, const char *tiles) {
+static void run_attention(const char *variant, int64_t q_len, int64_t head_dim, int64_t v_dim, const char *tiles) {
     const uint64_t features = 1 << FEATURE_CAUSAL | 1 << FEATURE_WINDOW_LEFT | 1 << FEATURE_LSE;
     random_source source = random_start(options.seed, (uint64_t)head_dim);
     oclattn_plan *plan = NULL;
     oclattn_error error;
-    problem p = problem_new(1, 2, 1, 150, 210, head_dim, v_dim);
+    problem p = problem_new(1, 2, 1, q_len, 210, head_dim, v_dim);
     p.desc.variant = variant;
     p.desc.score.flags |= OCLATTN_CAUSAL;
     p.desc.score.align = OCLATTN_ALIGN_BOTTOM_RIGHT;
@@ -82,7 +82,7 @@ static void test_small_attention_tiles(void **state) {
     snprintf(tiles, sizeof tiles,
              "group_vectors %d, groups 1, key_block 12, key_step 3, score_vectors %d, out_rows 8, out_vectors 1",
              vectors, vectors);
-    run_attention("attention_tiled_cpu", 40, 64, tiles);
+    run_attention("attention_tiled_cpu", 150, 40, 64, tiles);
 }
 
 /* As large as the rules allow: the private memory must be there. */
@@ -109,7 +109,15 @@ static void test_large_attention_tiles(void **state) {
     snprintf(tiles, sizeof tiles,
              "group_vectors 4, groups %d, key_block 64, key_step 4, score_vectors 4, out_rows 4, out_vectors 4",
              tuned.attention[2].groups);
-    run_attention("attention_tiled_cpu", 256, 250, tiles);
+    run_attention("attention_tiled_cpu", 150, 256, 250, tiles);
+}
+
+static void test_few_rows_tiles(void **state) {
+    (void)state;
+    tuning tuned = tuning_find(&device.context->caps);
+    tuned.attention_few_rows.key_block = 64;
+    store(TUNING_ATTENTION_FEW_ROWS, &tuned);
+    run_attention("attention_few_rows_cpu", 3, 40, 72, "key_block 64");
 }
 
 static void test_portable_attention_tiles(void **state) {
@@ -117,7 +125,7 @@ static void test_portable_attention_tiles(void **state) {
     tuning tuned = tuning_find(&device.context->caps);
     tuned.attention_portable = (portable_tiles){.key_block = 16, .v_part = 32};
     store(TUNING_ATTENTION_PORTABLE, &tuned);
-    run_attention("attention_portable", 40, 72, "key_block 16, v_part 32");
+    run_attention("attention_portable", 150, 40, 72, "key_block 16, v_part 32");
 }
 
 static void run_mha(const char *variant, const char *tiles) {
@@ -183,6 +191,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_small_attention_tiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_large_attention_tiles, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_few_rows_tiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_portable_attention_tiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_projection_tiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_portable_projection_tiles, set_up, tear_down),

@@ -26,9 +26,10 @@ static void tiled_options(const tuning *tuned, const device_caps *caps, const oc
              tiles->out_rows, tiles->out_vectors);
 }
 
-static void few_rows_options(const oclattn_attention_desc *desc, char options[ATTENTION_OPTIONS_SIZE]) {
-    snprintf(options, ATTENTION_OPTIONS_SIZE, "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d", (int)desc->k_type,
-             (int)desc->v_type, width_class_columns(class_of(desc)));
+static void few_rows_options(const tuning *tuned, const oclattn_attention_desc *desc,
+                             char options[ATTENTION_OPTIONS_SIZE]) {
+    snprintf(options, ATTENTION_OPTIONS_SIZE, "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DKEY_BLOCK=%d", (int)desc->k_type,
+             (int)desc->v_type, width_class_columns(class_of(desc)), tuned->attention_few_rows.key_block);
 }
 
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
@@ -38,7 +39,7 @@ void attention_build_options(variant_id id, const tuning *tuned, const device_ca
         return;
     }
     if (id == VARIANT_ATTENTION_FEW_ROWS_CPU) {
-        few_rows_options(desc, options);
+        few_rows_options(tuned, desc, options);
         return;
     }
     snprintf(options, ATTENTION_OPTIONS_SIZE, "-DK_TYPE=%d -DV_TYPE=%d -DKEY_BLOCK=%d -DV_PART=%d", (int)desc->k_type,
@@ -74,5 +75,12 @@ int64_t attention_combine_items(const attention_problem *problem) {
 }
 
 tuning_group attention_tiles_of(variant_id id, const oclattn_attention_desc *desc) {
-    return id == VARIANT_ATTENTION_TILED_CPU ? width_class_group(class_of(desc)) : TUNING_ATTENTION_PORTABLE;
+    switch (id) {
+    case VARIANT_ATTENTION_TILED_CPU:
+        return width_class_group(class_of(desc));
+    case VARIANT_ATTENTION_FEW_ROWS_CPU:
+        return TUNING_ATTENTION_FEW_ROWS;
+    default:
+        return TUNING_ATTENTION_PORTABLE;
+    }
 }

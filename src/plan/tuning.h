@@ -22,6 +22,11 @@ typedef struct attention_tiles {
     int group_vectors, groups, key_block, key_step, score_vectors, out_rows, out_vectors;
 } attention_tiles;
 
+/* attention_few_rows_cpu.cl: KEY_BLOCK. */
+typedef struct few_rows_tiles {
+    int key_block;
+} few_rows_tiles;
+
 /* attention_portable.cl: KEY_BLOCK, V_PART. */
 typedef struct portable_tiles {
     int key_block, v_part;
@@ -43,6 +48,7 @@ typedef enum tuning_group {
     TUNING_ATTENTION_64, /* the width classes, in order */
     TUNING_ATTENTION_128,
     TUNING_ATTENTION_256,
+    TUNING_ATTENTION_FEW_ROWS,
     TUNING_ATTENTION_PORTABLE,
     TUNING_PROJECTION,
     TUNING_PROJECTION_PORTABLE,
@@ -60,6 +66,7 @@ typedef struct tuning {
     int local_size;      /* work-items per work-group that kernels without local memory ask for */
     int few_rows_chunk;  /* keys of a chunk where q_len is at most FEW_ROWS; 0: not chunked */
     attention_tiles attention[WIDTH_CLASSES];
+    few_rows_tiles attention_few_rows;
     portable_tiles attention_portable;
     projection_tiles projection;
     portable_projection_tiles projection_portable;

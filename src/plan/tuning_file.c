@@ -50,24 +50,27 @@ bool tuning_file_path(const oclattn_context *context, text *path) {
 }
 
 uint64_t tuning_kernel_version(tuning_group group) {
-    text source = {0};
-    const bool known = source_expand(tuning_groups[group].kernel_file, &source, NULL) == OCLATTN_OK;
-    const uint64_t version = known ? hash_bytes(HASH_START, source.data, source.length) : 0;
-    text_clear(&source);
+    uint64_t version = HASH_START;
+    for (int i = 0; i < TUNING_KERNELS && tuning_groups[group].kernel_files[i] != NULL; ++i) {
+        text source = {0};
+        if (source_expand(tuning_groups[group].kernel_files[i], &source, NULL) != OCLATTN_OK) {
+            text_clear(&source);
+            return 0;
+        }
+        version = hash_bytes(version, source.data, source.length);
+        text_clear(&source);
+    }
     return version;
 }
 
-/* Groups that share a kernel share the work. */
+/* The width classes share a kernel, and the work. */
 static uint64_t kernel_version(tuning_reader *reader, int group) {
-    for (int other = 0; other < TUNING_GROUPS && reader->versions[group] == 0; ++other) {
-        if (strcmp(tuning_groups[other].kernel_file, tuning_groups[group].kernel_file) == 0) {
-            reader->versions[group] = reader->versions[other];
-        }
+    const bool is_class = group >= TUNING_ATTENTION_64 && group <= TUNING_ATTENTION_256;
+    uint64_t *version = &reader->versions[is_class ? TUNING_ATTENTION_64 : group];
+    if (*version == 0) {
+        *version = tuning_kernel_version((tuning_group)group);
     }
-    if (reader->versions[group] == 0) {
-        reader->versions[group] = tuning_kernel_version((tuning_group)group);
-    }
-    return reader->versions[group];
+    return *version;
 }
 
 /* ---- a group ---------------------------------------------------------------------------------------------------- */

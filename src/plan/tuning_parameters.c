@@ -9,14 +9,15 @@ enum { STORAGE_VECTOR = 16 };
 enum { MOST_PRIVATE_BYTES = 768 * 1024 };
 
 const tuning_group_info tuning_groups[TUNING_GROUPS] = {
-    /* Not for one kernel, but this is the one that it does most for. */
-    [TUNING_GENERAL] = {"general", "attention_portable.cl"},
-    [TUNING_ATTENTION_64] = {"attention_tiled_cpu.64", "attention_tiled_cpu.cl"},
-    [TUNING_ATTENTION_128] = {"attention_tiled_cpu.128", "attention_tiled_cpu.cl"},
-    [TUNING_ATTENTION_256] = {"attention_tiled_cpu.256", "attention_tiled_cpu.cl"},
-    [TUNING_ATTENTION_PORTABLE] = {"attention_portable", "attention_portable.cl"},
-    [TUNING_PROJECTION] = {"projection_tiled_cpu", "projection_tiled_cpu.cl"},
-    [TUNING_PROJECTION_PORTABLE] = {"projection_portable", "projection_portable.cl"},
+    /* For all kernels; these are the ones that it does most for. */
+    [TUNING_GENERAL] = {"general", {"attention_portable.cl", "attention_few_rows_cpu.cl"}},
+    [TUNING_ATTENTION_64] = {"attention_tiled_cpu.64", {"attention_tiled_cpu.cl"}},
+    [TUNING_ATTENTION_128] = {"attention_tiled_cpu.128", {"attention_tiled_cpu.cl"}},
+    [TUNING_ATTENTION_256] = {"attention_tiled_cpu.256", {"attention_tiled_cpu.cl"}},
+    [TUNING_ATTENTION_FEW_ROWS] = {"attention_few_rows_cpu", {"attention_few_rows_cpu.cl"}},
+    [TUNING_ATTENTION_PORTABLE] = {"attention_portable", {"attention_portable.cl"}},
+    [TUNING_PROJECTION] = {"projection_tiled_cpu", {"projection_tiled_cpu.cl"}},
+    [TUNING_PROJECTION_PORTABLE] = {"projection_portable", {"projection_portable.cl"}},
 };
 
 #define ATTENTION_PARAMETERS(group, at)                                                                                \
@@ -46,6 +47,8 @@ const tuning_parameter tuning_parameters[] = {
     ATTENTION_PARAMETERS(TUNING_ATTENTION_64, attention[0]),
     ATTENTION_PARAMETERS(TUNING_ATTENTION_128, attention[1]),
     ATTENTION_PARAMETERS(TUNING_ATTENTION_256, attention[2]),
+    {TUNING_ATTENTION_FEW_ROWS, "key_block", offsetof(tuning, attention_few_rows.key_block), 64, 1024, 64,
+     "keys of a block"},
     {TUNING_ATTENTION_PORTABLE, "key_block", offsetof(tuning, attention_portable.key_block), 16, 256, 16,
      "keys of a block"},
     {TUNING_ATTENTION_PORTABLE, "v_part", offsetof(tuning, attention_portable.v_part), 16, 1024, 16,

@@ -9,9 +9,11 @@
 #include "../program/text.h"
 #include "tuning.h"
 
+enum { TUNING_KERNELS = 2 };
+
 typedef struct tuning_group_info {
     const char *name;        /* "attention_tiled_cpu.64": what its parameters' names begin with */
-    const char *kernel_file; /* in cl/: measurements hold for one version of it */
+    const char *kernel_files[TUNING_KERNELS]; /* in cl/: measurements hold for one version of them; NULL: no more */
 } tuning_group_info;
 
 typedef struct tuning_parameter {
