@@ -6,7 +6,7 @@ from suite import chosen_device, expect, on_device
 
 PORTABLE = ("attention_portable", "attention_portable", "projection_portable")
 BLAST = ("attention_portable", "attention_portable", "projection_clblast")
-TILED = ("attention_tiled_cpu", "attention_tiled_cpu", "projection_tiled_cpu")
+TILED = ("attention_tiled_cpu", "attention_few_rows_cpu", "projection_tiled_cpu")
 # The device that is taken of each capture, and what runs there: attention of many rows, of one row, and a projection.
 CHOSEN = {
     "amd_radeon_rx_5500_xt_clover.json": (None, ()),

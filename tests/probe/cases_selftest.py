@@ -43,7 +43,7 @@ class SelftestCases:
         variant, has_fallback = self.first_variant()
         if not has_fallback:
             return "the chosen device has one variant of attention"
-        faulty = self.kernels_with(variant + ".cl", "__kernel void", "__kernel __nothing void")
+        faulty = self.kernels_with(variant + ".cl", "void %s(" % variant, "__nothing void %s(" % variant)
         out = self.narrow("--selftest", "--variant", variant, "--problem", "0", code=1, OCLATTN_KERNEL_DIR=faulty)
         expect("FAIL" in out and "again: oclattn-probe" in out and "quarantine" in out, out)
         self.check_fallback(variant)
