@@ -7,8 +7,8 @@ Peers: PyTorch (scaled_dot_product_attention; for layers, linear products around
 Runtime (MultiHeadAttention, Attention), ggml (flash_attn_ext), and on the same OpenCL device CLBlast's batched products
 with a softmax between. All get the same numbers and as many threads.
 
-In each round every peer is called in turn: 20 ms of idling, since threads of the one before may still spin; one call
-that is not counted, which brings inputs and code near (left out where calls take seconds); and one that is timed. A
+In each round every peer is called in turn: 20 ms of idling, since threads of the one before may still spin (longer after
+ggml, whose threads look for work for a quarter of a second); one call that is not counted, which brings inputs and code near (left out where calls take seconds); and one that is timed. A
 decoding call finds another copy of the cache each time. A peer that has used up --budget seconds on a problem stops
 after 3 rounds at the earliest. The first peer that is not ours gives the result that the others are held to.
 """
@@ -120,6 +120,7 @@ class Runner:
         if self.spent < LONG_CALL_SECONDS * self.calls:
             self.call()
         self.times.append(self.call())
+        time.sleep(getattr(self.peer, "spins_seconds", 0))
 
     def figures(self):
         return {"median": statistics.median(self.times), "min": min(self.times), "times": self.times,

@@ -279,6 +279,7 @@ class GgmlAttention(Peer):
     """ggml_flash_attn_ext: q in f32, k and v in the problem's type, an f16 mask where there is one."""
 
     name = "ggml"
+    spins_seconds = 0.3  # its threads look for work that long before they sleep, and keep others from the processors
 
     def __init__(self, ggml, problem, inputs, kind):
         if isinstance(problem, Layer):
