@@ -7,10 +7,11 @@ Peers: PyTorch (scaled_dot_product_attention; for layers, linear products around
 Runtime (MultiHeadAttention, Attention), ggml (flash_attn_ext), and on the same OpenCL device CLBlast's batched products
 with a softmax between. All get the same numbers and as many threads.
 
-In each round every peer is called in turn: 20 ms of idling, since threads of the one before may still spin (longer after
-ggml, whose threads look for work for a quarter of a second); one call that is not counted, which brings inputs and code near (left out where calls take seconds); and one that is timed. A
-decoding call finds another copy of the cache each time. A peer that has used up --budget seconds on a problem stops
-after 3 rounds at the earliest. The first peer that is not ours gives the result that the others are held to.
+In each round every peer is called in turn: 20 ms of idling, or 300 ms after one that is not ours, whose threads look for
+work that long before they sleep; one call that is not counted, which brings inputs and code near (left out where calls
+take seconds); and one that is timed. A decoding call finds another copy of the cache each time. A peer that has used up
+--budget seconds on a problem stops after 3 rounds at the earliest. The first peer that is not ours gives the result that
+the others are held to.
 """
 import argparse
 import datetime

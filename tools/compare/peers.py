@@ -80,9 +80,11 @@ class Oclattn:
 
 
 class Peer:
-    """What peers share: `output` is what the last run left."""
+    """What peers share: `output` is what the last run left. Their threads look for work for some time before they sleep, and
+    keep others from the processors meanwhile."""
 
     output = None
+    spins_seconds = 0.3
 
     def result(self):
         return np.asarray(self.output, np.float32)
@@ -279,7 +281,6 @@ class GgmlAttention(Peer):
     """ggml_flash_attn_ext: q in f32, k and v in the problem's type, an f16 mask where there is one."""
 
     name = "ggml"
-    spins_seconds = 0.3  # its threads look for work that long before they sleep, and keep others from the processors
 
     def __init__(self, ggml, problem, inputs, kind):
         if isinstance(problem, Layer):
