@@ -124,12 +124,11 @@ static void correct_peaks(const bench *b, bench_device *device, const bench_row 
     }
 }
 
-static void measure_problem(bench *b, bench_device *device, bench_row *row) {
+static void measure_problem(const bench *b, const bench_device *device, bench_row *row) {
     prepared r = {0};
     row->device = device;
     row->measured = measure_row(b, &r, row, &row->trouble);
     prepared_release(&r);
-    correct_peaks(b, device, row);
 }
 
 /* ---- one device ------------------------------------------------------------------------------------------------- */
@@ -147,6 +146,7 @@ static void measure_problems(bench *b, bench_device *device, bench_row *rows) {
         progress_step(&p, (int64_t)i);
         measure_problem(b, device, &rows[i]);
         progress_end(&p);
+        correct_peaks(b, device, &rows[i]);
         if (!b->options->json) {
             print_row(b, &rows[i], i > 0 ? rows[i - 1].problem : NULL);
         }
