@@ -23,3 +23,7 @@ q = np.ones((1, 2, 3, 8), np.float32)
 assert np.allclose(oclattn.attention(q, q, q), 1)
 print("oclattn %s works from its wheel" % oclattn.__version__)
 END
+PYTHONPATH=$folder/installed "$python" -B -m oclattn demo --out "$folder/pictures"
+for picture in heads stages; do
+    test -s "$folder/pictures/$picture.png" && test -s "$folder/pictures/$picture.svg"
+done

@@ -19,3 +19,11 @@ from ._stages import Stage, explain
 __all__ = ["attention", "MultiHeadAttention", "devices", "Device", "explain", "Stage", "alibi_slopes", "OclattnError",
            "InvalidArgumentError", "InvalidTypeError", "UnsupportedError", "NoDeviceError", "OutOfMemoryError",
            "BuildError", "OpenCLError", "__version__"]
+
+
+def __getattr__(name: str) -> object:
+    """oclattn.plot and oclattn.torch, imported when they are first named."""
+    if name in ("plot", "torch"):
+        import importlib
+        return importlib.import_module("." + name, __name__)
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
