@@ -43,6 +43,7 @@ def parse_arguments():
     parser.add_argument("--budget", type=float, default=60, help="seconds for a peer on one problem (default: 60)")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)),
                         help="of every peer (default: the processors this process may use)")
+    parser.add_argument("--brief", action="store_true", help="a narrow table: PyTorch's better way, and ours")
     parser.add_argument("--json", type=pathlib.Path, help="writes all times there")
     return parser.parse_args()
 
@@ -162,6 +163,9 @@ def measure(field, problem, kind, options):
 # ---- the report ------------------------------------------------------------------------------------------------------
 
 
+GROUP_TITLES = {"prefill": "", "decode": "decode ", "layer": "F(H) "}
+
+
 def ratio(row, number):
     """How many times PyTorch's better way takes as long as ours; None without both."""
     peers = row["peers"]
@@ -194,6 +198,20 @@ def table(group, rows, devices):
         cells += ["%.2f x" % ratio(row, number) if ratio(row, number) else "" for number in range(devices)]
         lines.append("| " + " | ".join(cells) + " |")
     return lines + means(rows, devices, len(names))
+
+
+def brief_table(rows, devices):
+    """Least times of both, and how many times PyTorch's better way takes as long as ours."""
+    titles = ["problem", "type", "PyTorch"] + ["oclattn #%d" % number for number in range(devices)]
+    lines = ["| " + " | ".join(titles) + " |", "|---|---|" + "---:|" * (devices + 1)]
+    for row in rows:
+        torch = [figures["min"] for name, figures in row["peers"].items() if name.startswith("PyTorch")]
+        cells = [GROUP_TITLES[row["group"]] + row["problem"], row["type"], "%.2f ms" % (1e3 * min(torch))]
+        for number in range(devices):
+            mine = row["peers"][ours(number)]["min"]
+            cells.append("%.2f ms, %.2f x" % (1e3 * mine, min(torch) / mine))
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def means(rows, devices, peers):
@@ -254,7 +272,7 @@ def main():
     print("%(date)s, %(processor)s, %(threads)d threads. Median (least) of %(rounds)d calls, in ms." % about)
     print("%s. %s.\n" % (", ".join("%s %s" % item for item in about["versions"].items()),
                          ", ".join("%s: %s" % item for item in about["devices"].items())))
-    print(markdown(rows, field.contexts))
+    print(brief_table(rows, len(field.contexts)) if options.brief else markdown(rows, field.contexts))
     if options.json:
         options.json.write_text(json.dumps(dict(about, rows=rows), indent=1))
     wrong = [(row["problem"], row["type"], name) for row in rows for name in row["wrong"]]
