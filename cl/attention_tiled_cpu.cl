@@ -13,8 +13,8 @@
  *
  * Register tiles: KEY_STEP keys x SCORE_VECTORS vectors of queries; OUT_ROWS rows x OUT_VECTORS vectors of columns. Keys
  * come in blocks, converted to f32 once for the whole tile; a group takes a block through all steps before the next group
- * does, so that its scores stay near. Groups skip blocks that none of their rows sees, and write -inf over what some rows
- * do not see.
+ * does, so that its scores stay near. Groups skip blocks that none of their rows sees; where rows see a block in part, each
+ * vector of queries and each tile of rows takes only the keys that it sees, and the other scores become -inf.
  *
  * A hidden key's weight is exactly 0, but 0 * NaN is NaN: where a block holds a value that is not finite and a hidden
  * score, its sums skip hidden keys one by one. */
@@ -153,9 +153,10 @@ static bool load_rows(input_buffer from, long base, long stride, int count, int 
         EACH_SUM(KEYS, VECTORS, t, n) { STORE_LANES(sums[t][n] * scale, scores + t * GROUP + n * LANES); }             \
     }
 
-/* Vectors that do not fill SCORE_VECTORS take as many sums in another shape. */
+/* Vectors that do not fill SCORE_VECTORS, or see different keys, take as many sums in another shape. */
 DEFINE_SCORE_KEYS(score_keys, KEY_STEP, SCORE_VECTORS)
-DEFINE_SCORE_KEYS(score_keys_of_vector, KEY_STEP * SCORE_VECTORS, 1)
+#define VECTOR_KEYS (KEY_STEP * SCORE_VECTORS)
+DEFINE_SCORE_KEYS(score_keys_of_vector, VECTOR_KEYS, 1)
 
 /* Vectors of group g that hold rows. */
 static int group_vectors(const tile_view *tile, int g)
@@ -163,12 +164,42 @@ static int group_vectors(const tile_view *tile, int g)
     return min(GROUP_VECTORS, (tile->rows - g * GROUP + LANES - 1) / LANES);
 }
 
-static void score_group(const attention_params *p, const tile_view *tile, int count, int g, const next_rows *next,
-                        tile_state *state)
+/* Keys of [first, first + count) that some of `rows` rows from r on may see, counted from `first`: [.x, .y). */
+static int2 seen_keys(const tile_view *tile, int r, int rows, long first, int count)
+{
+    int2 seen = (int2)(count, 0);
+    PLAIN_LOOP
+    for (int t = r; t < r + rows; ++t) {
+        if (tile->begin[t] < tile->end[t]) {
+            seen.x = min(seen.x, (int)clamp_long(tile->begin[t] - first, 0, count));
+            seen.y = max(seen.y, (int)clamp_long(tile->end[t] - first, 0, count));
+        }
+    }
+    return seen;
+}
+
+/* Scores of the vectors from `n` on, each for the keys that it sees. */
+static void score_vectors(const attention_params *p, const tile_view *tile, long first, int count, int g, int n,
+                          tile_state *state)
+{
+    const float *queries = state->queries + g * WIDTH * GROUP;
+    PLAIN_LOOP
+    for (; n < group_vectors(tile, g) * LANES; n += LANES) {
+        const int2 seen = seen_keys(tile, g * GROUP + n, LANES, first, count);
+        PLAIN_LOOP
+        for (int j = seen.x - seen.x % VECTOR_KEYS; j < seen.y; j += VECTOR_KEYS) {
+            score_keys_of_vector(queries + n, state->keys + j * WIDTH, p->head_dim, p->scale,
+                                 state->scores + j * GROUP + n);
+        }
+    }
+}
+
+static void score_group(const attention_params *p, const tile_view *tile, long first, int count, int g, bool partly,
+                        const next_rows *next, tile_state *state)
 {
     const float *queries = state->queries + g * WIDTH * GROUP;
     const int vectors = group_vectors(tile, g);
-    const int wide = vectors / SCORE_VECTORS * SCORE_VECTORS * LANES;
+    const int wide = partly ? 0 : vectors / SCORE_VECTORS * SCORE_VECTORS * LANES;
     PLAIN_LOOP
     for (int j = 0; j < count; j += KEY_STEP) {
         if (next) {
@@ -179,14 +210,7 @@ static void score_group(const attention_params *p, const tile_view *tile, int co
             score_keys(queries + n, state->keys + j * WIDTH, p->head_dim, p->scale, state->scores + j * GROUP + n);
         }
     }
-    PLAIN_LOOP
-    for (int n = wide; n < vectors * LANES; n += LANES) {
-        PLAIN_LOOP
-        for (int j = 0; j < count; j += KEY_STEP * SCORE_VECTORS) {
-            score_keys_of_vector(queries + n, state->keys + j * WIDTH, p->head_dim, p->scale,
-                                 state->scores + j * GROUP + n);
-        }
-    }
+    score_vectors(p, tile, first, count, g, wide, state);
 }
 
 static void cap_scores(const attention_params *p, int count, float *scores)
@@ -296,7 +320,9 @@ static void weigh_lanes(float *scores, int count, float *maximum, float *sum, fl
 DEFINE_ADD_VALUES(add_values, OUT_ROWS, OUT_VECTORS)
 DEFINE_ADD_VALUES(add_last_values, OUT_ROWS * OUT_VECTORS, 1)
 
-static void add_block(const attention_params *p, const tile_view *tile, int count, int g, tile_state *state)
+/* Rows that see the block in part add up only the keys that they see. */
+static void add_block(const attention_params *p, const tile_view *tile, long first, int count, int g, bool partly,
+                      tile_state *state)
 {
     const int rows = min(GROUP, tile->rows - g * GROUP);
     const int wide = (p->v_dim + LANES - 1) / LANES / OUT_VECTORS * OUT_VECTORS * LANES;
@@ -304,9 +330,11 @@ static void add_block(const attention_params *p, const tile_view *tile, int coun
     float *o = state->o + g * GROUP * WIDTH;
     PLAIN_LOOP
     for (int r = 0; r < rows; r += OUT_ROWS) {
+        const int2 seen = partly ? seen_keys(tile, g * GROUP + r, OUT_ROWS, first, count) : (int2)(0, count);
+        const float *weights = state->scores + seen.x * GROUP + r;
         PLAIN_LOOP
         for (int c = 0; c < wide; c += OUT_VECTORS * LANES) {
-            add_values(state->scores + r, state->values + c, shrink + r, count, o + r * WIDTH + c);
+            add_values(weights, state->values + seen.x * WIDTH + c, shrink + r, seen.y - seen.x, o + r * WIDTH + c);
         }
     }
     PLAIN_LOOP
@@ -365,15 +393,16 @@ static void attend_group(const attention_params *p, const tile_view *tile, __glo
                          tile_state *state)
 {
     const key_range *range = &tile->group_keys[g];
+    const bool partly = first < range->whole_begin || first + count > range->whole_end;
     ulong hidden[GROUP];
-    score_group(p, tile, count, g, next, state);
+    score_group(p, tile, first, count, g, partly, next, state);
     if (p->features & USES_SOFTCAP) {
         cap_scores(p, count, state->scores);
     }
     if (p->features & (USES_MASK | USES_BIAS | USES_ALIBI)) {
         adjust_scores(p, tile, mask, bias, first, count, g, state->scores);
     }
-    if (first < range->whole_begin || first + count > range->whole_end) {
+    if (partly) {
         hide_keys(tile, first, count, g, state->scores);
     }
     if (!state->values_are_finite) {
@@ -386,7 +415,7 @@ static void attend_group(const attention_params *p, const tile_view *tile, __glo
                     state->pending + row);
     }
     if (state->values_are_finite) {
-        add_block(p, tile, count, g, state);
+        add_block(p, tile, first, count, g, partly, state);
     } else {
         add_block_carefully(p, tile, count, g, hidden, state);
     }
