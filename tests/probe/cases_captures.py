@@ -1,6 +1,7 @@
 """Captures: saving, loading, and the devices that are known from public sources."""
 import json
 import os
+import random
 
 from suite import chosen_device, expect, on_device
 
@@ -20,6 +21,14 @@ CHOSEN = {
     "qualcomm_adreno_650.json": ("0:0", BLAST),
     "qualcomm_adreno_750.json": ("0:0", PORTABLE),
 }
+
+
+def in_platforms(text):
+    return '{"schema_version": 1, "platforms": [%s]}' % text
+
+
+def in_facts(text):
+    return in_platforms('{"facts": {}, "devices": [{"facts": {%s}}]}' % text)
 
 
 class CaptureCases:
@@ -79,18 +88,77 @@ class CaptureCases:
             document = self.json("--load", path, "--device", "adreno")
             expect("Adreno" in chosen_device(document)["facts"]["name"], document["choice"])
 
-    def test_bad_captures(self):
+    def test_captures_that_cannot_be(self):
         path = os.path.join(self.folder, "bad.json")
-        for content in ("", "{", "[]", "{}", '{"schema_version": 2, "platforms": []}',
-                        '{"schema_version": 1, "platforms": [1]}', '{"schema_version": 1, "platforms": {}}',
-                        '{"schema_version": 1, "platforms": [{"facts": {}}]}',
-                        '{"schema_version": 1, "platforms": [{"facts": {}, "devices": [{"facts": {"name": 1}}]}]}',
-                        '{"schema_version": 1, "platforms": [{"facts": {}, "devices": '
-                        '[{"facts": {"max_work_group_size": -1.5}}]}]}'):
+        for content in ("", "{", "[]", "{}", '{"schema_version": 2, "platforms": []}', '{"schema_version": "1"}',
+                        '{"schema_version": 1}', *map(in_platforms, (
+                            "1", '{"facts": {}}', '{"devices": []}', '{"facts": {}, "devices": [1]}',
+                            '{"facts": [], "devices": []}', '{"facts": {"name": 1}, "devices": []}',
+                            '{"facts": {}, "devices": [], "problem": 1}', '{"facts": {}, "devices": [], "same_as": "x"}',
+                            '{"facts": {}, "devices": []}], "loader": 1, "x": [1',
+                            '{"facts": {}, "devices": []}], "loader": {"vendors": [1]}, "x": [1',
+                            '{"facts": {}, "devices": []}], "source": "x", "x": [1')),
+                        *map(in_facts, ('"name": 1', '"max_work_group_size": -1.5', '"max_work_group_size": -1',
+                                        '"max_work_group_size": 0', '"clock_mhz": 4000000000', '"type": "banana"',
+                                        '"max_work_item_sizes": [1, "x", 1]', '"max_work_item_sizes": [1, -1, 1]',
+                                        '"queue_abilities": ["fly"]', '"available": 1', '"has_fp16": "yes"',
+                                        '"extensions": ["x"]', '"compute_units": 1e999', '"name": "a\\u0000b"'))):
             with open(path, "w") as file:
                 file.write(content)
             out = self.text("--load", path, code=2)
-            expect(out == "" and path in self.stderr, self.stderr)
+            expect(out == "" and path in self.stderr, "%s: %s" % (content, self.stderr))
+        for path in (self.folder, "/dev/null", os.path.join(self.folder, "no such file")):
+            expect(self.text("--load", path, code=2) == "", path)
+
+    def test_capture_without_facts(self):
+        path = os.path.join(self.folder, "few.json")
+        for content in (in_facts(""), in_facts('"name": null, "max_work_item_sizes": []')):
+            with open(path, "w") as file:
+                file.write(content)
+            document = self.json("--load", path, code=3, OCLATTN_DEVICE="")
+            device = document["platforms"][0]["devices"][0]
+            expect(device["unknown"]["name"] and device["facts"]["name"] is None, device)
+            self.narrow("--load", path, "--all", code=3, OCLATTN_DEVICE="")
+
+    def test_texts_of_captures_are_made_safe(self):
+        """A capture may come from anywhere: nothing in it is obeyed by the terminal."""
+        path = os.path.join(self.folder, "texts.json")
+        bad = "\x1b[31mred\x07\n\x9b1m\N{RIGHT-TO-LEFT OVERRIDE}"
+        with open(os.path.join(self.options.captures, "intel_iris_xe.json")) as file:
+            document = json.load(file)
+        platform = document["platforms"][0]
+        document.update(source=[bad], loader={"problem": bad, "hint": bad, "vendors": [{"path": bad, "problem": bad}]})
+        platform.update(problem=bad, driver_output=bad, vendor_file=bad)
+        platform["facts"].update(name=bad, version=bad)
+        platform["devices"][0]["facts"].update(name=bad, driver_version=bad, extensions=bad)
+        platform["devices"][0]["unknown"].update(clock_mhz=bad)
+        del platform["devices"][0]["facts"]["clock_mhz"]
         with open(path, "w") as file:
-            file.write('{"schema_version": 1, "platforms": [{"facts": {}, "devices": [{"facts": {}}]}]}')
-        self.json("--load", path, code=3, OCLATTN_DEVICE="")
+            json.dump(document, file)
+        for words in ([], ["--all"], ["--list"], ["--raw"], ["--prop", "name"], ["--explain"], ["--device", "x"]):
+            out = self.text("--load", path, *words, code=None, OCLATTN_DEVICE="")
+            expect(all(line.isprintable() for line in out.split("\n")), "%s: %r" % (words, out))
+
+    def test_damaged_captures(self):
+        """Cut at every byte, and with bytes that flipped: refused, or a document that holds together."""
+        path = os.path.join(self.folder, "damaged.json")
+        with open(os.path.join(self.options.captures, "arm_mali_g52.json")) as file:
+            whole = json.dumps(json.load(file), separators=(",", ":")).encode()
+        for length in range(len(whole)):
+            with open(path, "wb") as file:
+                file.write(whole[:length])
+            expect(self.text("--load", path, code=2) == "", "cut at %d" % length)
+        draw = random.Random(21)
+        for _ in range(150):
+            damaged = bytearray(whole)
+            for _ in range(draw.randint(1, 4)):
+                damaged[draw.randrange(len(damaged))] = draw.choice(b"0123456789-\"{}[]:,ex\x00\x1b\xff")
+            with open(path, "wb") as file:
+                file.write(damaged)
+            result = self.run("--load", path, "--json", OCLATTN_DEVICE="")
+            expect(result.returncode in (0, 2, 3), "%d: %r" % (result.returncode, damaged))
+            if result.returncode == 2:
+                expect(result.stdout == b"" and result.stderr != b"", damaged)
+            else:
+                self.json("--load", path, code=result.returncode, OCLATTN_DEVICE="")
+                self.narrow("--load", path, "--all", code=result.returncode, OCLATTN_DEVICE="")

@@ -15,6 +15,7 @@ import tempfile
 
 from cases_bench import BenchCases
 from cases_captures import CaptureCases
+from cases_clinfo import ClinfoCases
 from cases_drivers import DriverCases
 from cases_lies import LieCases
 from cases_machine import MachineCases
@@ -23,7 +24,8 @@ from cases_usage import UsageCases
 from suite import Suite
 
 
-class ProbeSuite(UsageCases, MachineCases, CaptureCases, DriverCases, LieCases, SelftestCases, BenchCases, Suite):
+class ProbeSuite(UsageCases, MachineCases, ClinfoCases, CaptureCases, DriverCases, LieCases, SelftestCases, BenchCases,
+                 Suite):
     pass
 
 

@@ -31,6 +31,9 @@ static const char *const float_abilities[] = {"denormals",
                                               "soft_float",
                                               "correctly_rounded_divide",
                                               NULL};
+/* The last of those has a meaning for single precision alone. */
+static const char *const other_float_abilities[] = {"denormals",    "inf_nan", "round_to_nearest", "round_to_zero",
+                                                    "round_to_inf", "fma",     "soft_float",       NULL};
 static const char *const type_words[] = {"gpu", "cpu", "accelerator", "custom", NULL};
 static const char *const queue_abilities[] = {"out_of_order", "profiling", NULL};
 static const char *const svm_abilities[] = {"coarse_buffer", "fine_buffer", "fine_system", "atomics", NULL};
@@ -106,8 +109,8 @@ const property device_properties[] = {
     DERIVED("has_subgroups", "sub-groups", PROPERTY_SUBGROUPS, NULL),
     DERIVED("matrix_extensions", "matrix units", PROPERTY_MATRIX, NULL),
     BITS("single_float_abilities", "float abilities", CL_DEVICE_SINGLE_FP_CONFIG, float_abilities),
-    BITS("half_float_abilities", "half abilities", QUERY_HALF_FP_CONFIG, float_abilities),
-    BITS("double_float_abilities", "double abilities", CL_DEVICE_DOUBLE_FP_CONFIG, float_abilities),
+    BITS("half_float_abilities", "half abilities", QUERY_HALF_FP_CONFIG, other_float_abilities),
+    BITS("double_float_abilities", "double abilities", CL_DEVICE_DOUBLE_FP_CONFIG, other_float_abilities),
     BITS("queue_abilities", "queues", CL_DEVICE_QUEUE_PROPERTIES, queue_abilities),
     NUMBER("profiling_timer_ns", "event timer", UNIT_NS, CL_DEVICE_PROFILING_TIMER_RESOLUTION, size_t, 1, INT64_MAX),
     NUMBER("printf_buffer_bytes", "printf buffer", UNIT_BYTES, CL_DEVICE_PRINTF_BUFFER_SIZE, size_t, 0, INT64_MAX),
