@@ -28,6 +28,7 @@
  *   OCLATTN_LAYER_UNTERMINATED=1      these texts lack their final 0
  *   OCLATTN_LAYER_FAIL_QUERIES=LIST   device queries, hexadecimal, "105B,1060-1065", that fail with CL_INVALID_VALUE
  *   OCLATTN_LAYER_EMPTY_QUERIES=LIST  device queries that succeed and return nothing
+ *   OCLATTN_LAYER_EVENT_TIMES=WHAT    every time of an event is "zero" or "huge", or asking for it has to "fail"
  *   Always: a launch whose global size is no multiple of its local size fails, as in OpenCL 1.2.
  *
  * Platforms

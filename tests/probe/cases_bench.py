@@ -2,17 +2,51 @@
 from suite import expect, on_device
 
 
+def expect_whole(bench):
+    """A number above 0, or null with a reason."""
+    for key, value in bench["measures"].items():
+        expect((value is None) == (key in bench["unknown"]), "%s: null without a reason" % key)
+        expect(value is None or value > 0, "%s is %r" % (key, value))
+        expect(value is not None or bench["unknown"][key], "%s: no reason" % key)
+
+
 class BenchCases:
+    def play(self, **what):
+        return dict({"OCLATTN_LAYER_" + name: value for name, value in what.items()},
+                    OPENCL_LAYERS=self.options.layer)
+
     @on_device
     def test_bench(self):
-        bench = self.json("--bench", "--budget", "1")["bench"]
-        for key, value in bench["measures"].items():
-            expect((value is None) == (key in bench["unknown"]), "%s: null without a reason" % key)
-            expect(value is None or value > 0, "%s is %r" % (key, value))
-        for key in ("fma_f32_gflops", "global_read_gb_per_s", "attention_many_rows_reached_gflops"):
-            expect(bench["measures"][key], "%s: %s" % (key, bench["unknown"].get(key)))
+        bench = self.json("--bench", "--budget", "0.5")["bench"]
+        expect_whole(bench)
+        for kind in ("many_rows", "one_row"):
+            for what in ("reachable", "reached"):
+                key = "attention_%s_%s_gflops" % (kind, what)
+                expect(bench["measures"][key], "%s: %s" % (key, bench["unknown"].get(key)))
+            expect(len(bench["attention_shapes"][kind]) == 7, bench["attention_shapes"])
+        expect(bench["measures"]["global_read_gb_per_s"] and bench["measures"]["launch_alone_us"], bench)
+
+    @on_device
+    def test_event_times(self):
+        """Events that took no time, or have none: no part of what is measured depends on them."""
+        for played in ("zero", "fail"):
+            bench = self.json("--bench", "--budget", "0.01", **self.play(EVENT_TIMES=played))["bench"]
+            expect_whole(bench)
+            expect(set(bench["unknown"]) <= {"fma_f16_gflops", "fma_f64_gflops"}, bench["unknown"])
+
+    @on_device
+    def test_bench_where_nothing_runs(self):
+        for failing in ("clEnqueueNDRangeKernel", "clBuildProgram", "clCreateBuffer"):
+            play = self.play(FAIL=failing + ":1+:-5")
+            bench = self.json("--bench", "--budget", "0.01", code=4, **play)["bench"]
+            expect_whole(bench)
+            expect(all(value is None for value in bench["measures"].values()), bench["measures"])
+            expect(failing in bench["unknown"]["fma_f32_gflops"], bench["unknown"])
+            out = self.narrow("--bench", "--budget", "0.01", code=4, **play)
+            expect(out.count("not known: ") == len(bench["measures"]), out)
 
     @on_device
     def test_bench_that_crashes(self):
-        self.json("--bench", "--budget", "1", code=4, OPENCL_LAYERS=self.options.layer,
-                  OCLATTN_LAYER_CRASH="clBuildProgram")
+        bench = self.json("--bench", "--budget", "1", code=4, **self.play(CRASH="clBuildProgram"))["bench"]
+        expect_whole(bench)
+        expect("crashed (SIGABRT)" in self.stderr, self.stderr)

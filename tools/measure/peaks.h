@@ -7,8 +7,9 @@
 
 typedef enum measure_number { MEASURE_F32, MEASURE_F16, MEASURE_F64 } measure_number;
 
-/* Operations a second, two for each multiplication with its addition. Below 0: `f` says why. */
-double measure_fma(const measure_device *d, measure_number number, double budget_s, failure *f);
+/* Operations a second, two for each multiplication with its addition. Compiling several forms of the loop comes before
+ * the budget: after prepare_s, one that works is enough. Below 0: `f` says why. */
+double measure_fma(const measure_device *d, measure_number number, double prepare_s, double budget_s, failure *f);
 
 /* Bytes a second. Below 0: `f` says why. */
 double measure_read(const measure_device *d, double budget_s, failure *f);        /* noise larger than any cache */

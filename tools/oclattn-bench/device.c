@@ -89,7 +89,7 @@ static void keep_better(double *peak, double rate, const char *what, const failu
 
 void device_measure_peaks(bench_device *d, double budget_s) {
     failure f = {0};
-    keep_better(&d->peaks.fma_f32, measure_fma(&d->measure, MEASURE_F32, budget_s / 2, &f), "multiply and add", &f);
+    keep_better(&d->peaks.fma_f32, measure_fma(&d->measure, MEASURE_F32, INFINITY, budget_s / 2, &f), "multiply and add", &f);
     keep_better(&d->peaks.read, measure_read(&d->measure, budget_s / 3, &f), "reading memory", &f);
     keep_better(&d->peaks.cached, measure_cached_read(&d->measure, budget_s / 6, &f), "reading a cache", &f);
 }

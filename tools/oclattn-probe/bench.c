@@ -65,6 +65,15 @@ static void hear(const char *text, void *user) {
     json_decref(line);
 }
 
+static bool has_measures(const listener *l) {
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        if (json_is_real(json_object_get(l->measures, rows[i].key))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void fill_gaps(listener *l, const char *reason) {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         if (!json_object_get(l->measures, rows[i].key)) {
@@ -94,7 +103,8 @@ static void show_share(const listener *l, const char *kind) {
     const double found = json_real_value(json_object_get(measures, reached));
     if (most > 0 && found > 0) {
         shape_text(json_object_get(l->shapes, kind), shape, sizeof shape);
-        show_wrapped("", 0, "attention --shape %s: %.0f %% of what is reachable", shape, 100 * found / most);
+        show_wrapped("", 0, "attention --shape %s: %.0f %% of what is reachable%s", shape, 100 * found / most,
+                     found > most ? " as measured: the machine is busy, or the budget is short" : "");
     }
 }
 
@@ -138,6 +148,10 @@ exit_code bench_run(const machine *m, json_t *document, double budget_s, bool qu
         good = fail_with(f, EXIT_RUNTIME, "the driver %s while %s%s%s", child.trouble,
                          l.running[0] != '\0' ? l.running : "starting", child.said[0] != '\0' ? ", saying " : "",
                          child.said);
+    }
+    if (good && !has_measures(&l)) {
+        good = fail_with(f, EXIT_RUNTIME, "nothing could be measured on device %d:%d: %s", task.platform_index,
+                         task.device_index, json_string_value(json_object_get(l.unknown, rows[0].key)));
     }
     if (!quiet) {
         show_measures(m, &l);

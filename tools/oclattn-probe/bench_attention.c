@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "bench_parts.h"
+#include "measure/clock.h"
 
 typedef struct attention_work {
     int64_t heads, kv_heads, rows, keys, width;
@@ -48,9 +49,10 @@ static bool bind_attention(const bench *b, attention_work *w, failure *f) {
 }
 
 /* Seconds of one call; below 0: it failed. */
-static double time_attention(const bench *b, attention_work *w, failure *f) {
+static double time_attention(const bench *b, attention_work *w, double share_s, failure *f) {
+    const double end_s = now_s() + share_s;
     const bool ready = plan_attention(b, w, f) && bind_attention(b, w, f);
-    const double time = ready ? least_time(b, run_attention, w, f) : -1;
+    const double time = ready ? least_time(b, run_attention, w, end_s - now_s(), f) : -1;
     measure_release_buffer(w->args.q.buffer);
     measure_release_buffer(w->args.k.buffer);
     measure_release_buffer(w->args.v.buffer);
@@ -88,24 +90,26 @@ static void report_attention(const bench *b, const char *kind, const attention_w
 }
 
 /* Sequences grow until one call takes long enough to fill the device. */
-static void bench_many_rows(const bench *b) {
+static void bench_many_rows(bench *b) {
     const double long_enough_s = 0.005;
     attention_work w = {.heads = 8, .kv_heads = 8, .rows = 512, .keys = 512, .width = 64};
     failure f = {0};
-    starts(b, "attention_many_rows_reached_gflops");
-    double time = time_attention(b, &w, &f);
+    const double share_s = starts(b, "attention_many_rows_reached_gflops", 1), end_s = now_s() + share_s;
+    double time = time_attention(b, &w, share_s / 8, &f);
     while (time > 0 && time < long_enough_s && w.rows < 8192) {
         w.rows = w.keys = 2 * w.rows;
-        time = time_attention(b, &w, &f);
+        time = time_attention(b, &w, share_s / 8, &f);
+    }
+    if (time > 0) {
+        time = time_attention(b, &w, end_s - now_s(), &f);
     }
     report_attention(b, "many_rows", &w, time, &f);
 }
 
-void bench_attention(const bench *b) {
+void bench_attention(bench *b) {
     attention_work one = {.heads = 32, .kv_heads = 8, .rows = 1, .keys = 4096, .width = 128};
     failure f = {0};
     bench_many_rows(b);
-    starts(b, "attention_one_row_reached_gflops");
-    const double time = time_attention(b, &one, &f);
+    const double time = time_attention(b, &one, starts(b, "attention_one_row_reached_gflops", 1), &f);
     report_attention(b, "one_row", &one, time, &f);
 }
