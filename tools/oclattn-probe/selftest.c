@@ -8,30 +8,35 @@
 #include "child.h"
 #include "plan/quarantine.h"
 #include "plan/variant.h"
+#include "selftest_problems.h"
 #include "wrap.h"
 
 /* What is under test. */
 typedef struct subject {
     const char *name;
-    plan_kind operation;
+    const problem_set *problems;
     bool has_fallback; /* the library has another variant to take */
 } subject;
 
 enum { MOST_SUBJECTS = 32 };
 
-static size_t add_variants(subject *subjects, size_t count, plan_kind operation) {
+static size_t add_variants(subject *subjects, size_t count, plan_kind operation, const problem_set *problems) {
     for (size_t i = 0; count < MOST_SUBJECTS && variant_name(operation, i); i++) {
         const bool is_last = variant_name(operation, i + 1) == NULL;
-        subjects[count++] = (subject){variant_name(operation, i), operation, !is_last};
+        subjects[count++] = (subject){variant_name(operation, i), problems, !is_last};
     }
     return count;
 }
 
 static size_t list_subjects(subject *subjects) {
-    static const subject single[] = {
-        {"split", PLAN_SPLIT, false}, {"merge", PLAN_MERGE, false}, {"merge_states", PLAN_MERGE_STATES, false}};
-    size_t count = add_variants(subjects, 0, PLAN_ATTENTION);
-    count = add_variants(subjects, count, PLAN_PROJECTION);
+    static const subject single[] = {{"attention_scores", &scores_problems, false},
+                                     {"attention_combine", &combine_problems, false},
+                                     {"split", &split_problems, false},
+                                     {"merge", &merge_problems, false},
+                                     {"merge_states", &states_problems, false},
+                                     {"mha", &mha_problems, false}};
+    size_t count = add_variants(subjects, 0, PLAN_ATTENTION, &attention_problems);
+    count = add_variants(subjects, count, PLAN_PROJECTION, &projection_problems);
     for (size_t i = 0; i < sizeof single / sizeof single[0] && count < MOST_SUBJECTS; i++) {
         subjects[count++] = single[i];
     }
@@ -65,9 +70,9 @@ static json_t *text_json(const char *words) {
 static void run_one(session *s, const child_task *task, size_t index, FILE *to) {
     char what[160];
     outcome result = {.worst = -1};
-    problem_describe(task->what->operation, index, what, sizeof what);
+    task->what->problems->describe(index, what, sizeof what);
     print_line(json_pack("{s:i, s:s}", "starts", (int)index, "what", what), to);
-    problem_run(s, task->what->operation, task->what->name, index, &result);
+    task->what->problems->run(s, task->what->name, index, &result);
     session_drop_buffers(s);
     print_line(json_pack("{s:i, s:s, s:s, s:o, s:o}", "problem", (int)index, "what", what, "result",
                          verdict_name(result.verdict), "reason", text_json(result.reason), "error_of_tolerance",
@@ -83,7 +88,7 @@ static void test_in_child(FILE *to, void *data) {
         return;
     }
     print_line(json_pack("{s:b}", "opened", 1), to);
-    for (size_t i = 0; i < problem_count(task->what->operation); i++) {
+    for (size_t i = 0; i < task->what->problems->count; i++) {
         if (task->problem < 0 || (size_t)task->problem == i) {
             run_one(&s, task, i, to);
         }
@@ -121,7 +126,7 @@ static void show_result(const test_record *t, const json_t *entry) {
     show_wrapped(label, 6, "%s, problem %lld: %s%s%s", t->what->name,
                  (long long)json_integer_value(json_object_get(entry, "problem")),
                  json_string_value(json_object_get(entry, "what")), reason ? ": " : "", reason ? reason : "");
-    if (json_is_string(json_object_get(entry, "repeat"))) {
+    if (strcmp(result, "FAIL") == 0) {
         show_wrapped("", 6, "again: %s", json_string_value(json_object_get(entry, "repeat")));
     }
     fflush(stdout);
@@ -139,8 +144,7 @@ static void take_result(test_record *t, json_t *entry) {
                  json_string_value(json_object_get(entry, "what")), reason ? reason : "no reason");
     }
     json_object_set_new(entry, "variant", json_string(t->what->name));
-    json_t *repeat = failed ? repeat_command(t, json_integer_value(json_object_get(entry, "problem"))) : json_null();
-    json_object_set_new(entry, "repeat", repeat);
+    json_object_set_new(entry, "repeat", repeat_command(t, json_integer_value(json_object_get(entry, "problem"))));
     show_result(t, entry);
     json_array_append(t->results, entry);
 }
@@ -161,8 +165,18 @@ static void hear(const char *answer, void *user) {
     json_decref(line);
 }
 
-/* The driver broke down in the middle of a problem. */
+static void take_unrun(test_record *t, int64_t index) {
+    char what[160];
+    t->what->problems->describe((size_t)index, what, sizeof what);
+    json_t *entry = json_pack("{s:I, s:s, s:s, s:s, s:n}", "problem", (json_int_t)index, "what", what, "result", "SKIP",
+                              "reason", "not run, since the driver broke down before", "error_of_tolerance");
+    take_result(t, entry);
+    json_decref(entry);
+}
+
+/* The driver broke down in the middle of a problem; those after it were not run. */
 static void take_breakdown(test_record *t, const child_result *child) {
+    const int64_t broken = t->running, count = (int64_t)t->what->problems->count;
     const char *between = child->said[0] != '\0' ? ", saying " : "";
     json_t *reason = json_sprintf("the driver %s%s%s", child->trouble, between, child->said);
     json_t *entry = json_pack("{s:I, s:s, s:s, s:o, s:n}", "problem", (json_int_t)t->running, "what", t->running_what,
@@ -171,6 +185,9 @@ static void take_breakdown(test_record *t, const child_result *child) {
         take_result(t, entry);
     }
     json_decref(entry);
+    for (int64_t i = broken + 1; t->wish->problem < 0 && i < count; i++) {
+        take_unrun(t, i);
+    }
 }
 
 static void say(const test_record *t, const char *format, const char *a, const char *b) {
@@ -222,7 +239,7 @@ static bool check_wish(const selftest_wish *wish, const subject *subjects, size_
     char names[512] = "";
     for (size_t i = 0; i < count; i++) {
         if (!wish->variant || strcmp(wish->variant, subjects[i].name) == 0) {
-            const size_t problems = problem_count(subjects[i].operation);
+            const size_t problems = subjects[i].problems->count;
             return !wish->variant || wish->problem < (int64_t)problems ||
                    fail_with(f, EXIT_BAD_INPUT, "--problem %lld: %s has problems 0 to %zu", (long long)wish->problem,
                              wish->variant, problems - 1);

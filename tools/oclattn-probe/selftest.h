@@ -3,22 +3,6 @@
 #define OCLATTN_PROBE_SELFTEST_H
 
 #include "machine.h"
-#include "plan/plan.h"
-#include "session.h"
-
-typedef enum verdict { VERDICT_PASS, VERDICT_FAIL, VERDICT_SKIP } verdict;
-
-typedef struct outcome {
-    verdict verdict;
-    char reason[512];
-    double worst; /* the largest error, as a part of what is allowed; below 0: nothing was compared */
-} outcome;
-
-/* A variant's operation has this many problems; the first is 0. */
-size_t problem_count(plan_kind operation);
-void problem_describe(plan_kind operation, size_t index, char *words, size_t size);
-/* Runs one on the session's device. `variant` has no meaning for operations that have one variant only. */
-void problem_run(session *s, plan_kind operation, const char *variant, size_t index, outcome *result);
 
 typedef struct selftest_wish {
     const char *variant; /* NULL: all */

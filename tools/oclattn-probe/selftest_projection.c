@@ -1,4 +1,5 @@
 /* The self-test of projections. */
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ static void projection_compare(const projection_case *c, const projection_data *
     }
 }
 
-void projection_run(session *s, const char *variant, size_t index, outcome *result) {
+static void projection_run(session *s, const char *variant, size_t index, outcome *result) {
     const projection_case *c = &projection_cases[index];
     projection_data d = {0};
     oclattn_error error = {0};
@@ -122,14 +123,13 @@ void projection_run(session *s, const char *variant, size_t index, outcome *resu
     projection_free(&d);
 }
 
-size_t projection_count(void) {
-    return sizeof projection_cases / sizeof projection_cases[0];
-}
-
-void projection_describe(size_t index, char *words, size_t size) {
+static void projection_describe(size_t index, char *words, size_t size) {
     const projection_case *c = &projection_cases[index];
     snprintf(words, size, "x [%lld, %lld] %s, W [%lld, %lld] %s%s%s", (long long)c->rows, (long long)c->in_dim,
              type_word(c->x_type), (long long)c->in_dim, (long long)c->out_dim, type_word(c->w_type),
              c->flags & OCLATTN_PROJECTION_BIAS ? ", bias" : "",
              c->flags & OCLATTN_WEIGHTS_OUT_IN ? ", stored [out, in]" : "");
 }
+
+const problem_set projection_problems = {sizeof projection_cases / sizeof projection_cases[0], projection_describe,
+                                         projection_run};

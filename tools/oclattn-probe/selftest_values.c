@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,23 @@ bool values_random(values *v, oclattn_type type, int64_t count, uint64_t *state)
         v->real[i] = values_get(v, i);
     }
     return true;
+}
+
+bool values_is_untouched(const values *v, size_t i) {
+    const unsigned char *bytes = v->raw;
+    const size_t size = oclattn_type_bytes(v->type);
+    for (size_t k = 0; k < size; k++) {
+        if (bytes[i * size + k] != 0xFF) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void values_copy(values *to, size_t to_index, const values *from, size_t from_index, size_t count) {
+    const size_t size = oclattn_type_bytes(to->type);
+    memcpy((char *)to->raw + to_index * size, (const char *)from->raw + from_index * size, count * size);
+    memcpy(to->real + to_index, from->real + from_index, count * sizeof *to->real);
 }
 
 double values_largest(const values *v) {

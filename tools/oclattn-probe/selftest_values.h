@@ -1,10 +1,10 @@
-/* Data of the self-test, and verdicts on results. */
+/* Data of the self-test. */
 #ifndef OCLATTN_PROBE_SELFTEST_VALUES_H
 #define OCLATTN_PROBE_SELFTEST_VALUES_H
 
 #include <stdint.h>
 
-#include "selftest.h"
+#include "selftest_problems.h"
 
 /* Numbers in a storage type, and the same as they were rounded to it. */
 typedef struct values {
@@ -22,31 +22,15 @@ bool values_random(values *v, oclattn_type type, int64_t count, uint64_t *state)
 void values_free(values *v);
 void values_set(values *v, size_t i, double value);
 double values_get(const values *v, size_t i);
+/* Whether the element still is as values_make left it. */
+bool values_is_untouched(const values *v, size_t i);
 double values_largest(const values *v);
+/* Copies `count` elements between values of one type. */
+void values_copy(values *to, size_t to_index, const values *from, size_t from_index, size_t count);
 
 /* Moves them to and from a buffer of the session. */
 bool upload(session *s, const values *v, oclattn_tensor *tensor);
 bool download(session *s, values *v, cl_mem buffer);
-
-void fail_test(outcome *result, const char *reason);
-/* Of a call that did not succeed: what the library refuses, with a reason, is no failure. */
-void take_status(outcome *result, oclattn_status status, const oclattn_error *error);
-/* A NaN where a number is expected is out of bounds. */
-void compare_one(outcome *result, const char *what, size_t i, double found, double expected, double tolerance);
-
-/* The problems by operation; see selftest.h. */
-void attention_run(session *s, const char *variant, size_t index, outcome *result);
-size_t attention_count(void);
-void attention_describe(size_t index, char *words, size_t size);
-void projection_run(session *s, const char *variant, size_t index, outcome *result);
-size_t projection_count(void);
-void projection_describe(size_t index, char *words, size_t size);
-void heads_run(session *s, bool split, size_t index, outcome *result);
-size_t heads_count(void);
-void heads_describe(size_t index, char *words, size_t size);
-void states_run(session *s, size_t index, outcome *result);
-size_t states_count(void);
-void states_describe(size_t index, char *words, size_t size);
 
 /* "f32" and so on. */
 const char *type_word(oclattn_type type);
