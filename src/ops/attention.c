@@ -13,6 +13,7 @@ typedef struct attention_plan {
     oclattn_plan base;
     attention_problem problem;
     const variant *chosen;
+    size_t cursor; /* of the walk through the variants */
     tuning tuned;
     int64_t kv_chunk; /* keys of a part; 0: not split */
     text refusals;
@@ -42,12 +43,12 @@ static oclattn_status choose_variant(attention_plan *self, oclattn_error *error)
                                      .wanted = desc->variant,
                                      .width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim,
                                      .rows = rows_that_share_keys(desc)};
-    size_t cursor = 0;
-    self->chosen = variant_next(&request, self->base.context, &self->tuned, &cursor, &self->refusals);
-    if (self->chosen == NULL) {
+    const variant *found = variant_next(&request, self->base.context, &self->tuned, &self->cursor, &self->refusals);
+    if (found == NULL) {
         return variant_none(&request, &self->refusals, error);
     }
-    self->base.variant = self->chosen->name;
+    self->chosen = found;
+    self->base.variant = found->name;
     return OCLATTN_OK;
 }
 
@@ -114,12 +115,34 @@ static int64_t attend_items(const attention_plan *self, const attention_problem 
                            chunk_count(self, problem->kv_len));
 }
 
+static oclattn_status make_attend(attention_plan *self, oclattn_error *error) {
+    const attention_problem *problem = &self->problem;
+    char options[ATTENTION_OPTIONS_SIZE];
+    attention_build_options(self->chosen->id, &self->tuned, &self->base.context->caps, &problem->desc, options);
+    return make_kernel(self, self->chosen->name, options, attend_items(self, problem), &self->attend, error);
+}
+
+/* A compiler that refuses one kernel may well take the next: unless it was asked for by name, the walk goes on. */
+static oclattn_status make_attend_or_next(attention_plan *self, oclattn_error *error) {
+    oclattn_status status = make_attend(self, error);
+    while (status == OCLATTN_BUILD_FAILED && self->problem.desc.variant == NULL) {
+        const char *failed = self->chosen->name;
+        text_format(&self->refusals, "%s: the device's compiler refused its kernel\n", failed);
+        if (choose_variant(self, NULL) != OCLATTN_OK) {
+            break;
+        }
+        log_line(&self->base.context->log, OCLATTN_LOG_WARNING,
+                 "the device's compiler refused the kernel of %s; %s is taken instead", failed, self->chosen->name);
+        status = make_attend(self, error);
+    }
+    return status;
+}
+
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     attention_plan *self = (attention_plan *)plan;
     const attention_problem *problem = &self->problem;
     char options[ATTENTION_OPTIONS_SIZE];
-    attention_build_options(self->chosen->id, &self->tuned, &plan->context->caps, &problem->desc, options);
-    RETURN_IF_ERROR(make_kernel(self, self->chosen->name, options, attend_items(self, problem), &self->attend, error));
+    RETURN_IF_ERROR(make_attend_or_next(self, error));
     if (chunk_count(self, problem->desc.kv_len) > 1) {
         const int64_t items = attention_combine_items(problem);
         RETURN_IF_ERROR(make_kernel(self, "attention_combine", "", items, &self->combine, error));
