@@ -142,7 +142,7 @@ with_python() {
         install_venv "$cache/python" "$root/tools/lib/python-requirements.txt" || return 0
     for i in "${!devices[@]}"; do
         OCLATTN_DEVICE=${devices[i]} step "Python on ${names[i]}" \
-            "$root/tests/python/run.sh" "$python" "$out/gcc/lib/liboclattn.so" || true
+            "$root/tests/python/run.sh" "$python" "$out/gcc/lib/liboclattn.so" package || true
     done
     step "Python: pip makes a wheel, which works alone" \
         "$root/tests/python/try_wheel.sh" "$python" "$root" "$out/wheel" || true
@@ -172,10 +172,24 @@ under_valgrind() {
     done
 }
 
+# The operator, with pytest from the environment of the Python package: both have the same versions of numpy.
+inside_pytorch() {
+    local i packages
+    if ! packages=$("$cache/python/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); then
+        skip "inside PyTorch" "the environment with pytest is missing"
+        return 0
+    fi
+    for i in "${!devices[@]}"; do
+        OCLATTN_DEVICE=${devices[i]} PYTHONPATH=$packages step "inside PyTorch, on ${names[i]}" \
+            "$root/tests/python/run.sh" "$("$environment")/bin/python" "$out/gcc/lib/liboclattn.so" hosts || true
+    done
+}
+
 # PyTorch is large, so its environment is made for this alone and kept; see environment.sh.
 beside_pytorch() {
     local environment=$root/tools/compare/environment.sh
     step "an environment with PyTorch" "$environment" || return 0
+    inside_pytorch
     step "accuracy beside PyTorch's" "$environment" python "$root/tools/compare/accuracy.py" --build "$out/gcc" \
         ${only_device:+--device "$only_device"} || true
 }
@@ -200,7 +214,7 @@ run_all() {
     if [ $hosts = 1 ]; then
         beside_pytorch
     else
-        skip "accuracy beside PyTorch's" "it runs with --hosts"
+        skip "accuracy beside PyTorch's, and the operator inside it" "they run with --hosts"
     fi
     finish
 }
