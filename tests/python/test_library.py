@@ -1,5 +1,6 @@
 """The package as a whole: the C structs, threads, fork, what import does, devices."""
 import ctypes
+import dataclasses
 import os
 import pathlib
 import subprocess
@@ -47,8 +48,8 @@ def test_structs_and_constants_are_those_of_the_header(tmp_path):
     structs = {name for name, value in vars(_structs).items() if isinstance(value, type)}
     assert structs == set(C_NAMES)
     (tmp_path / "layout.c").write_text(c_program())
-    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-I%s" % (ROOT / "include"), str(tmp_path / "layout.c"), "-o",
-                    str(tmp_path / "layout")], check=True)
+    subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-I%s" % (ROOT / "include"), str(tmp_path / "layout.c"),
+                    "-o", str(tmp_path / "layout")], check=True)
     printed = subprocess.run([str(tmp_path / "layout")], check=True, capture_output=True, text=True).stdout
     assert printed.splitlines() == bindings()
 
@@ -65,6 +66,16 @@ def test_devices():
     q = np.ones((1, 1, 2, 8), np.float32)
     for device in found:
         assert np.array_equal(oclattn.attention(q, q, q, device=device), oclattn.attention(q, q, q, device=device.spec))
+
+
+def test_devices_with_memory_of_their_own(rng, monkeypatch):
+    """As a GPU is used: inputs are copied there, outputs are read back."""
+    context = oclattn._context.context_of(None)
+    q, k, v = rng.standard_normal((2, 7, 3, 4, 16)).astype(np.float32).transpose(2, 0, 3, 1, 4)
+    shared = oclattn.attention(q, k, v, return_lse=True)
+    monkeypatch.setattr(context, "device", dataclasses.replace(context.device, host_unified_memory=False))
+    for ours, theirs in zip(oclattn.attention(q, k, v, return_lse=True), shared):
+        assert np.array_equal(ours, theirs)
 
 
 def test_errors_have_statuses():
@@ -108,6 +119,24 @@ def test_one_layer_in_many_threads(rng):
         assert np.array_equal(results[n], oclattn.MultiHeadAttention(n_heads=2, **w)(x))
 
 
+def resident_kilobytes():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def test_nothing_leaks():
+    """Arrays of 4 MB each, plans that come and go, refusals in between: losing one a call would take 400 MB."""
+    k, before = np.ones((1, 1, 8, 16), np.float32), 0
+    for at in range(105):
+        before = resident_kilobytes() if at == 5 else before
+        q = np.ones((1, 1, 65536 + at, 16), np.float32)
+        mask = np.ones((65536 + at, 8), bool)
+        oclattn.attention(q, k, k, mask=mask)
+        with pytest.raises(ValueError):
+            oclattn.attention(q, k, k, mask=mask, softcap=-1.0)
+    assert resident_kilobytes() - before < 100 * 1024
+
+
 def python(code):
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
@@ -133,6 +162,23 @@ def test_after_fork_the_error_says_what_to_do():
                   "        os._exit(0 if 'spawn' in str(error) else 3)\n"
                   "    os._exit(4)\n"
                   "assert os.waitpid(child, 0)[1] == 0\n")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_forked_child_ends_well():
+    """It inherits plans, weights and queues, and collects them as garbage."""
+    done = python("import gc, os, sys, numpy as np, oclattn\n"
+                  "w = np.eye(16, dtype=np.float32)\n"
+                  "layer = oclattn.MultiHeadAttention(w, w, w, w, 2)\n"
+                  "for n in range(1, 70): layer(np.ones((n, 16), np.float32))\n"
+                  "child = os.fork()\n"
+                  "if child == 0:\n"
+                  "    for context in oclattn._context._contexts.values(): context._plans.clear()\n"
+                  "    del layer\n"
+                  "    gc.collect()\n"
+                  "    sys.exit(0)\n"
+                  "assert os.waitpid(child, 0)[1] == 0\n"
+                  "assert np.allclose(layer(np.ones((3, 16), np.float32)), 1)\n")
     assert done.returncode == 0, done.stderr
 
 

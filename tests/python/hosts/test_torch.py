@@ -35,7 +35,7 @@ def same(a, b, tolerance=5e-6):
     torch.testing.assert_close(a, b, rtol=0, atol=tolerance)
 
 
-# ---- tensors as arguments ------------------------------------------------------------------------------------------------
+# ---- tensors as arguments --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dtype", TOLERANCES)
@@ -117,7 +117,7 @@ def test_modules_that_do_not_fit(module, kind, words):
         oclattn.MultiHeadAttention.from_torch(module)
 
 
-# ---- the operator --------------------------------------------------------------------------------------------------------
+# ---- the operator ----------------------------------------------------------------------------------------------------
 
 
 @hypothesis.settings(max_examples=60)
@@ -142,7 +142,8 @@ def test_operator_beside_numpy(batch, kv_heads, group, q_len, kv_len, dtype, cau
 def test_every_option_of_the_operator(qkv):
     q, k, v = qkv
     names = {"alibi": torch.rand(4), "sinks": torch.randn(4), "q_lens": torch.tensor([4, 5], dtype=torch.int32),
-             "kv_lens": torch.tensor([7, 2], dtype=torch.int32), "mask": torch.randint(0, 2, (2, 1, 1, 7), dtype=torch.uint8),
+             "kv_lens": torch.tensor([7, 2], dtype=torch.int32),
+             "mask": torch.randint(0, 2, (2, 1, 1, 7), dtype=torch.uint8),
              "bias": torch.randn(4, 5, 7).half()}
     o = OP(q, k, v, offsets=torch.tensor([2, -1], dtype=torch.int32), causal=True, window_left=3, window_right=2,
            softcap=3.0, scale=-0.4, **names)
@@ -236,7 +237,7 @@ def test_neither_results_nor_refusals_leak():
     assert resident_kilobytes() - before < 100 * 1024
 
 
-# ---- models of others ----------------------------------------------------------------------------------------------------
+# ---- models of others ------------------------------------------------------------------------------------------------
 
 
 def encoder():
@@ -311,8 +312,8 @@ def test_a_compiled_model():
 
 
 @pytest.mark.parametrize("options", [
-    {}, {"is_causal": True}, {"scale": 0.5}, {"attn_mask": torch.rand(5, 7) > 0.4}, {"attn_mask": torch.randn(2, 1, 5, 7)},
-    {"attn_mask": torch.randn(4, 5, 1)}])
+    {}, {"is_causal": True}, {"scale": 0.5}, {"attn_mask": torch.rand(5, 7) > 0.4},
+    {"attn_mask": torch.randn(2, 1, 5, 7)}, {"attn_mask": torch.randn(4, 5, 1)}])
 def test_calls_that_are_taken(options):
     q, k, v = torch.randn(2, 4, 5, 16), torch.randn(2, 4, 7, 16), torch.randn(2, 4, 7, 16)
     expected, result, taken = both(lambda *inputs: F.scaled_dot_product_attention(*inputs, **options), q, k, v)
@@ -388,7 +389,7 @@ def test_a_replacement_by_others_stays(monkeypatch):
     F.scaled_dot_product_attention = oclattn.torch._original
 
 
-# ---- processes -----------------------------------------------------------------------------------------------------------
+# ---- processes -------------------------------------------------------------------------------------------------------
 
 
 def in_a_child(queue):

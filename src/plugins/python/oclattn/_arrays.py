@@ -46,7 +46,7 @@ def is_torch(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-# ---- reading -----------------------------------------------------------------------------------------------------------
+# ---- reading ---------------------------------------------------------------------------------------------------------
 
 
 def _from_dlpack(name: str, value: Any) -> np.ndarray:
@@ -55,8 +55,8 @@ def _from_dlpack(name: str, value: Any) -> np.ndarray:
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         if hasattr(value, "__array__"):
             return np.asarray(value)
-        raise InvalidTypeError("%s is a %s that DLPack does not hand over to the CPU (%s): copy it to the CPU first, or "
-                               "convert it to a numpy array" % (name, type(value).__name__, error)) from None
+        raise InvalidTypeError("%s is a %s that DLPack does not hand over to the CPU (%s): copy it to the CPU first, "
+                               "or convert it to a numpy array" % (name, type(value).__name__, error)) from None
 
 
 def _to_numpy(name: str, value: Any) -> np.ndarray:
@@ -72,7 +72,7 @@ def _to_numpy(name: str, value: Any) -> np.ndarray:
     try:
         return np.asarray(memoryview(value))
     except TypeError:
-        raise InvalidTypeError("%s is of type %s, not an array: np.asarray(%s, np.float32) makes one of lists and numbers"
+        raise InvalidTypeError("%s is of type %s, not an array: np.asarray(%s, np.float32) makes one of a list"
                                % (name, type(value).__name__, name)) from None
 
 
@@ -158,7 +158,7 @@ def shape_view(name: str, shape: Sequence[int], kind: str) -> View:
     return View(name, None, kind, 4 if kind == "float32" else 2, 0, tuple(shape), tuple(strides))
 
 
-# ---- small vectors -------------------------------------------------------------------------------------------------------
+# ---- small vectors ---------------------------------------------------------------------------------------------------
 
 
 def _vector(name: str, value: Any, length: int, per: str) -> np.ndarray:
@@ -189,12 +189,12 @@ def read_numbers(name: str, value: Any, heads: int) -> View:
     return read(name, np.ascontiguousarray(array, np.float32))
 
 
-# ---- results -------------------------------------------------------------------------------------------------------------
+# ---- results ---------------------------------------------------------------------------------------------------------
 
 
 def new_like(name: str, model: View, shape: Shape, kind: Optional[str] = None) -> View:
-    """A result of the model's kind, torch or numpy, and of its type unless `kind` names another; its owner is returned to
-    the user."""
+    """A result of the model's kind, torch or numpy, and of its type unless `kind` names another; its owner is returned
+    to the user."""
     if is_torch(model.owner):
         torch = torch_if_loaded()
         return read(name, torch.empty(shape, dtype=getattr(torch, kind or model.type)))

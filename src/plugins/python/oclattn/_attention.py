@@ -12,7 +12,7 @@ from ._options import Align, Alibi, Options, Sizes, Window
 
 _DIMS = {"q": ("batch", "heads", "queries", "head_dim"), "k": ("batch", "kv_heads", "keys", "head_dim"),
          "v": ("batch", "kv_heads", "keys", "v_dim")}
-_LAYOUT = "arrays are [batch, heads, length, width]; x.transpose(0, 2, 1, 3) makes that of [batch, length, heads, width]"
+_LAYOUT = "arrays are [batch, heads, length, width]; x.transpose(0, 2, 1, 3) turns [batch, length, heads, width] so"
 
 
 def _disagree(what: str, a: str, a_size: int, b: str, b_size: int) -> InvalidArgumentError:
@@ -29,19 +29,21 @@ def _check_shapes(q: View, k: View, v: View) -> None:
         raise _disagree("columns", "q", q.shape[3], "k", k.shape[3])
     for view in (q, k, v):
         if view.shape[1] == 0 or view.shape[3] == 0:
-            raise InvalidArgumentError("%s has shape %s; heads and the width of a head are at least 1 (batch and lengths "
-                                       "may be 0)" % (view.name, list(view.shape)))
+            raise InvalidArgumentError("%s has shape %s; heads and the width of a head are at least 1 (batch and "
+                                       "lengths may be 0)" % (view.name, list(view.shape)))
     if q.shape[1] % k.shape[1] != 0:
-        raise InvalidArgumentError("q has %d heads and k has %d: the number in q must be a multiple of that in k, so that "
-                                   "each head of k and v serves as many of q (%s)" % (q.shape[1], k.shape[1], _LAYOUT))
+        raise InvalidArgumentError("q has %d heads and k has %d: the number in q must be a multiple of that in k, so "
+                                   "that each head of k and v serves as many of q (%s)" % (
+                                       q.shape[1], k.shape[1], _LAYOUT))
 
 
 class Problem:
     """One problem, checked: its descriptor and the memory it reads."""
 
-    def __init__(self, q: View, k: View, v: View, options: Options, return_lse: bool, return_probs: bool) -> None:
+    def __init__(self, inputs: Dict[str, View], options: Options, return_lse: bool, return_probs: bool) -> None:
+        q, k, v = inputs.values()
         _check_shapes(q, k, v)
-        self.inputs = {"q": q, "k": k, "v": v}
+        self.inputs = inputs
         self.sizes = Sizes(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
         self.desc = desc = fresh(s.AttentionDesc)
         desc.q_type, desc.k_type, desc.v_type, desc.o_type = q.type_code, k.type_code, v.type_code, q.type_code
@@ -82,22 +84,22 @@ class Problem:
 
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool = False, align: Align = None, mask: Any = None, bias: Any = None,
-              window: Window = None, softcap: Optional[float] = None, scale: Optional[float] = None, alibi: Alibi = None,
-              sinks: Any = None, q_lens: Any = None, kv_lens: Any = None, return_lse: bool = False,
+              window: Window = None, softcap: Optional[float] = None, scale: Optional[float] = None,
+              alibi: Alibi = None, sinks: Any = None, q_lens: Any = None, kv_lens: Any = None, return_lse: bool = False,
               return_probs: bool = False, device: Union[None, str, Device] = None) -> Any:
     """softmax(scale q k^T + ...) v, on an OpenCL device.
 
     Arrays are numpy's, torch's (on the CPU), or anything with DLPack or the buffer protocol, of float32, float16 or
-    bfloat16, each with its own type. Sums are float32 always. They are read in place, whatever their strides, unless the
-    last dimension is not contiguous or a stride is negative.
+    bfloat16, each with its own type. Sums are float32 always. They are read in place, whatever their strides, unless
+    the last dimension is not contiguous or a stride is negative.
 
     q: [batch, heads, queries, head_dim]
     k: [batch, kv_heads, keys, head_dim]; heads is a multiple of kv_heads, and head h reads h // (heads // kv_heads)
     v: [batch, kv_heads, keys, v_dim]
     causal: hide the keys after a query's own position
     align: where queries stand among the keys: "top-left" (query 0 at key 0), "bottom-right" (the last query at the last
-        key), or how many keys come before query 0, one number or one per batch entry. Needed for causal, window and alibi
-        unless there are as many queries as keys.
+        key), or how many keys come before query 0, one number or one per batch entry. Needed for causal, window and
+        alibi unless there are as many queries as keys, and no q_lens or kv_lens.
     mask: bool or uint8, True = attend; broadcasts to [batch, heads, queries, keys]
     bias: added to the scores, -inf hides; broadcasts to [batch, heads, queries, keys]
     window: (left, right): how many keys before and after its own position a query sees; None = no bound
@@ -113,8 +115,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, align: Align = No
     queries, keys], both float32. A row that sees no key is 0.
     """
     options = Options(causal, align, mask, bias, window, softcap, scale, alibi, sinks, q_lens, kv_lens)
-    views = [read_floats(name, value, _DIMS[name]) for name, value in (("q", q), ("k", k), ("v", v))]
-    results = Problem(*views, options, bool(return_lse), bool(return_probs)).run(context_of(device))
+    views = {name: read_floats(name, value, _DIMS[name]) for name, value in (("q", q), ("k", k), ("v", v))}
+    results = Problem(views, options, bool(return_lse), bool(return_probs)).run(context_of(device))
     return results if len(results) > 1 else results[0]
 
 
@@ -130,6 +132,6 @@ def explain_attention(q: Union[Any, Sequence[int]], k: Any, v: Any, *, return_ls
                       return_probs: bool = False, device: Union[None, str, Device] = None, **options: Any) -> str:
     """The plan of attention() with the same arguments; shapes, of float32, may stand for arrays."""
     context = context_of(device)
-    views = [_array_or_shape(name, value) for name, value in (("q", q), ("k", k), ("v", v))]
-    problem = Problem(*views, Options(**options), return_lse, return_probs)
+    views = {name: _array_or_shape(name, value) for name, value in (("q", q), ("k", k), ("v", v))}
+    problem = Problem(views, Options.of(options), return_lse, return_probs)
     return "device: %s\n%s" % (context.device, context.plan("oclattn_attention_plan", problem.desc).describe())

@@ -119,7 +119,7 @@ _contexts_lock = threading.Lock()
 
 
 def context_of(device: Union[None, str, Device]) -> Context:
-    """The context of a device: a Device, a spec such as "gpu" or "0:0", or None for OCLATTN_DEVICE's or the best one."""
+    """The context of a Device, of a spec such as "gpu" or "0:0", or for None of OCLATTN_DEVICE's or the best one."""
     refuse_after_fork()
     spec = device.spec if isinstance(device, Device) else device
     if spec is not None and not isinstance(spec, str):
@@ -133,8 +133,8 @@ def context_of(device: Union[None, str, Device]) -> Context:
 
 
 class Memory:
-    """The buffers of one call. Inputs that overlap, as parts of a packed matrix do, become one buffer with offsets, since
-    two buffers over the same memory are undefined in OpenCL."""
+    """The buffers of one call. Inputs that overlap, as parts of a packed matrix do, become one buffer with offsets,
+    since two buffers over the same memory are undefined in OpenCL."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -189,8 +189,10 @@ class Memory:
                 _check_cl("clEnqueueReadBuffer", lib.clEnqueueReadBuffer(
                     queue, tensor.buffer, _BLOCKING, 0, view.nbytes, view.address, 0, None, None))
                 continue
-            mapped = _make("clEnqueueMapBuffer", queue, tensor.buffer, _BLOCKING, _MAP_READ, 0, view.nbytes, 0, None, None)
-            _check_cl("clEnqueueUnmapMemObject", lib.clEnqueueUnmapMemObject(queue, tensor.buffer, mapped, 0, None, None))
+            mapped = _make("clEnqueueMapBuffer", queue, tensor.buffer, _BLOCKING, _MAP_READ, 0, view.nbytes, 0, None,
+                           None)
+            _check_cl("clEnqueueUnmapMemObject",
+                      lib.clEnqueueUnmapMemObject(queue, tensor.buffer, mapped, 0, None, None))
 
     def release(self) -> None:
         for buffer in self._buffers:

@@ -44,8 +44,8 @@ def refuse_after_fork() -> None:
     if _first_process is None:
         _first_process = os.getpid()
     if _first_process != os.getpid():
-        raise OpenCLError("this process was forked from one that had used oclattn already, and OpenCL drivers do not work "
-                          "in such a child: start it with multiprocessing.get_context(\"spawn\") (in PyTorch, "
+        raise OpenCLError("this process was forked from one that had used oclattn already, and OpenCL drivers do not "
+                          "work in such a child: start it with multiprocessing.get_context(\"spawn\") (in PyTorch, "
                           "DataLoader(multiprocessing_context=\"spawn\")), or use oclattn in the children alone")
 
 

@@ -21,8 +21,8 @@ def _load() -> c.CDLL:
     try:
         return c.CDLL(path())
     except OSError as error:
-        raise ImportError("oclattn cannot load its library %s: %s. It needs the OpenCL loader and CLBlast; on Debian and "
-                          "Ubuntu: apt install ocl-icd-libopencl1 libclblast1. OCLATTN_LIBRARY names another file."
+        raise ImportError("oclattn cannot load its library %s: %s. It needs the OpenCL loader and CLBlast; on Debian "
+                          "and Ubuntu: apt install ocl-icd-libopencl1 libclblast1. OCLATTN_LIBRARY names another file."
                           % (path(), error)) from None
 
 

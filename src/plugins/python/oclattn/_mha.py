@@ -1,7 +1,6 @@
 """F(H) = Merge(head_1, ..., head_n) W_head, with its weights prepared once."""
 import contextlib
 import ctypes as c
-import dataclasses
 import threading
 import weakref
 from typing import Any, Dict, List, MutableMapping, Optional, Tuple, Union
@@ -52,8 +51,8 @@ class MultiHeadAttention:
     head_dim: d_model / n_heads unless given; v_dim: head_dim unless given
     out_in: the matrices are stored [out, in] instead, as PyTorch's Linear has them
 
-    All weights are of one type, float32, float16 or bfloat16. They are copied: changing the arrays later changes nothing.
-    An instance may be called from many threads at once.
+    All weights are of one type, float32, float16 or bfloat16. They are copied: changing the arrays later changes
+    nothing. An instance may be called from many threads at once.
     """
 
     def __init__(self, w_q: Any, w_k: Any, w_v: Any, w_head: Any, n_heads: int, *, n_kv_heads: Optional[int] = None,
@@ -74,7 +73,7 @@ class MultiHeadAttention:
         self._prepared: Dict[Context, List[_Prepared]] = {}
         self._fitting: MutableMapping[Plan, _Prepared] = weakref.WeakKeyDictionary()
 
-    # ---- where weights come from ---------------------------------------------------------------------------------------
+    # ---- where weights come from -----------------------------------------------------------------------------------
 
     @classmethod
     def from_torch(cls, module: Any, *, device: Union[None, str, Device] = None) -> "MultiHeadAttention":
@@ -86,7 +85,7 @@ class MultiHeadAttention:
                          n_kv_heads: Optional[int] = None, head_dim: Optional[int] = None,
                          device: Union[None, str, Device] = None) -> "MultiHeadAttention":
         """Of the tensors in a file whose names begin with `prefix`: W_q, W_k, W_v, W_head and b_*, stored [in, out], or
-        q_proj.weight and the other names that models use. n_heads may be left out where the file's metadata says "heads".
+        q_proj.weight and other names that models use. n_heads may be left out where the file's metadata says "heads".
         """
         given = _weights.from_safetensors(path, prefix)
         n_heads = given.pop("n_heads") if n_heads is None else n_heads
@@ -95,7 +94,7 @@ class MultiHeadAttention:
         return cls(n_heads=n_heads, n_kv_heads=n_kv_heads, head_dim=head_dim, device=device,
                    **{name: value for name, value in given.items() if name != "n_heads"})
 
-    # ---- shapes --------------------------------------------------------------------------------------------------------
+    # ---- shapes ----------------------------------------------------------------------------------------------------
 
     def _in_out(self, name: str) -> Tuple[int, int]:
         shape = self._weights[name].shape
@@ -103,8 +102,8 @@ class MultiHeadAttention:
 
     def _head_dim(self) -> int:
         if self.d_model % self.n_heads != 0:
-            raise InvalidArgumentError("d_model is %d, which %d heads do not divide: head_dim is d_model / n_heads; choose "
-                                       "n_heads so that it divides, or give head_dim where the model sets it apart"
+            raise InvalidArgumentError("d_model is %d, which %d heads do not divide: head_dim is d_model / n_heads; "
+                                       "choose n_heads so that it divides, or give head_dim where it is set apart"
                                        % (self.d_model, self.n_heads))
         return self.d_model // self.n_heads
 
@@ -116,8 +115,8 @@ class MultiHeadAttention:
             shape = self._in_out("w_" + part)
             if shape != (wanted[part], out_dim):
                 raise InvalidArgumentError(
-                    "w_%s is [in, out] = %s, and should be %s for d_model %d, n_heads %d, n_kv_heads %d, head_dim %d, v_dim "
-                    "%d; out_in=True takes matrices stored [out, in]" % (
+                    "w_%s is [in, out] = %s, and should be %s for d_model %d, n_heads %d, n_kv_heads %d, head_dim %d, "
+                    "v_dim %d; out_in=True takes matrices stored [out, in]" % (
                         part, list(shape), [wanted[part], out_dim], self.d_model, self.n_heads, self.n_kv_heads,
                         self.head_dim, self.v_dim))
             bias = self._weights.get("b_" + part)
@@ -128,7 +127,7 @@ class MultiHeadAttention:
         if len(set(types.values())) > 1:
             raise InvalidTypeError("weights have one type, and these have several: %s" % types)
 
-    # ---- running -------------------------------------------------------------------------------------------------------
+    # ---- running ---------------------------------------------------------------------------------------------------
 
     def __call__(self, x: Any, kv: Any = None, **options: Any) -> Any:
         """F(x).
@@ -140,7 +139,7 @@ class MultiHeadAttention:
         Returns an array like x, of its kind, type and shape.
         """
         inputs, single = self._read_inputs(x, kv)
-        desc, data = self._describe(inputs, _options(options))
+        desc, data = self._describe(inputs, Options.of(options))
         context = context_of(self.device)
         plan = context.plan("oclattn_mha_plan", desc)
         y = new_like("y", inputs["x"], inputs["x"].shape)
@@ -162,7 +161,7 @@ class MultiHeadAttention:
                 raise InvalidArgumentError("x has %d batch entries and kv has %d: they must be the same" % (
                     inputs["x"].shape[0], inputs["kv"].shape[0]))
         elif self.kv_width != self.d_model:
-            raise InvalidArgumentError("w_k takes rows of %d and x has rows of %d: pass kv, where keys and values come from"
+            raise InvalidArgumentError("w_k takes rows of %d and x has rows of %d: pass kv, where keys and values lie"
                                        % (self.kv_width, self.d_model))
         return inputs, single
 
@@ -186,7 +185,7 @@ class MultiHeadAttention:
         return desc, options.fill(desc.score, sizes)
 
     def _enqueue(self, context: Context, plan: Plan, lane: Lane, args: s.MhaArgs) -> None:
-        """Weights that were prepared for one plan fit others with the same variants and tiles; the library says whether."""
+        """Weights prepared for one plan fit others with the same variants and tiles; the library says whether."""
         with self._lock:
             known = self._fitting.get(plan)
             candidates = [known] if known else list(self._prepared.get(context, ()))
@@ -208,7 +207,7 @@ class MultiHeadAttention:
             if prepared not in known:
                 known.append(prepared)
 
-    # ---- looking inside ------------------------------------------------------------------------------------------------
+    # ---- looking inside --------------------------------------------------------------------------------------------
 
     def probabilities(self, x: Any, kv: Any = None, **options: Any) -> np.ndarray:
         """Who attends to whom: float32 [batch, n_heads, rows, keys], without the batch where x has none.
@@ -237,9 +236,9 @@ class MultiHeadAttention:
                           head_dim=self.head_dim, v_dim=self.v_dim, cross=kv is not None)
 
     def explain(self, x: Any, kv: Any = None, **options: Any) -> str:
-        """The shape at every stage, and the plan. x, kv and options are those of a call; shapes may stand for arrays."""
+        """The shape at every stage, and the plan. Arguments are those of a call; shapes may stand for arrays."""
         inputs, _ = self._read_inputs(*(_as_array(value) for value in (x, kv)))
-        desc, _ = self._describe(inputs, _options(options))
+        desc, _ = self._describe(inputs, Options.of(options))
         context = context_of(self.device)
         plan = context.plan("oclattn_mha_plan", desc)
         return explain_text(self.stages(x, kv), context.device, plan.describe())
@@ -249,7 +248,7 @@ class MultiHeadAttention:
             self.d_model, self.n_heads, self.n_kv_heads, self.head_dim, self.v_dim)
 
 
-# ---- arguments -----------------------------------------------------------------------------------------------------------
+# ---- arguments -------------------------------------------------------------------------------------------------------
 
 
 def _count(name: str, value: Any) -> int:
@@ -271,20 +270,12 @@ def _weight(name: str, value: Any) -> View:
 
 
 def _rows(name: str, value: Any, single: bool, width: int) -> View:
-    view = read_floats(name, value[None] if single else value, ("batch", "rows", "d_model" if name == "x" else "kv_width"))
+    dims = ("batch", "rows", "d_model" if name == "x" else "kv_width")
+    view = read_floats(name, value[None] if single else value, dims)
     if view.shape[2] != width:
         raise InvalidArgumentError("%s has rows of %d, and the weights take rows of %d: %s is [batch, rows, %d] or "
                                    "[rows, %d]" % (name, view.shape[2], width, name, width, width))
     return view
-
-
-def _options(options: Dict[str, Any]) -> Options:
-    try:
-        return Options(**options)
-    except TypeError:
-        known = [field.name for field in dataclasses.fields(Options)]
-        unknown = sorted(set(options) - set(known))
-        raise InvalidTypeError("unknown options: %s; known ones are %s" % (", ".join(unknown), ", ".join(known))) from None
 
 
 def _shape_of(value: Any) -> Tuple[int, ...]:

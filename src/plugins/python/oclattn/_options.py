@@ -45,6 +45,15 @@ class Options:
     q_lens: Any = None
     kv_lens: Any = None
 
+    @classmethod
+    def of(cls, given: Dict[str, Any]) -> "Options":
+        """From keyword arguments, of which unknown ones are named."""
+        known = [field.name for field in dataclasses.fields(cls)]
+        unknown = sorted(set(given) - set(known))
+        if unknown:
+            raise InvalidTypeError("unknown options: %s; known ones are %s" % (", ".join(unknown), ", ".join(known)))
+        return cls(**given)
+
     def fill(self, score: s.ScoreOptions, sizes: Sizes) -> Dict[str, View]:
         """Sets the descriptor's part, and returns the data of each field of oclattn_score_inputs."""
         data: Dict[str, View] = {}
@@ -82,7 +91,8 @@ class Options:
         if slopes is True or isinstance(slopes, str) and slopes == "auto":
             slopes = alibi_slopes(sizes.heads)
         elif isinstance(slopes, str):
-            raise InvalidArgumentError("alibi is %r; it is \"auto\" for the standard slopes, or one slope per head" % slopes)
+            raise InvalidArgumentError("alibi is %r; it is \"auto\" for the standard slopes, or one slope per head"
+                                       % slopes)
         score.flags |= s.ALIBI
         data["alibi_slopes"] = read_numbers("alibi", slopes, sizes.heads)
 
@@ -111,7 +121,8 @@ class Options:
         asking = "causal" if score.flags & s.CAUSAL else "window" if windowed else "alibi"
         if not (windowed or score.flags & (s.CAUSAL | s.ALIBI)) or sizes.q_len == sizes.kv_len and not varies:
             return
-        why = "q_lens or kv_lens are given" if varies else "there are %d queries and %d keys" % (sizes.q_len, sizes.kv_len)
+        lengths = "there are %d queries and %d keys" % (sizes.q_len, sizes.kv_len)
+        why = "q_lens or kv_lens are given" if varies else lengths
         raise InvalidArgumentError("align is needed: %s asks where queries stand among the keys, and %s. %s" % (
             asking, why, _ALIGN_HELP))
 
@@ -142,8 +153,8 @@ def _window(window: Window) -> Tuple[int, int]:
     try:
         left, right = (-1 if bound is None else int(bound) for bound in window)
     except (TypeError, ValueError):
-        raise InvalidTypeError("window is %r; it is (left, right), how many keys before and after its own position a query "
-                               "sees, None for no bound: (4, 0)" % (window,)) from None
+        raise InvalidTypeError("window is %r; it is (left, right), how many keys before and after its own position a "
+                               "query sees, None for no bound: (4, 0)" % (window,)) from None
     return left, right
 
 
@@ -152,8 +163,8 @@ def _read_mask(value: Any) -> View:
     if view.type in ("bool", "uint8"):
         return view
     if view.type.startswith(("float", "bfloat")):
-        raise InvalidTypeError("mask has elements of type %s; it says which keys are attended, with True or 1. Numbers to "
-                               "add to the scores go into bias=, and mask > 0 or mask == 0 makes booleans of them"
+        raise InvalidTypeError("mask has elements of type %s; it says which keys are attended, with True or 1. Numbers "
+                               "to add to the scores go into bias=, and mask > 0 or mask == 0 makes booleans of them"
                                % view.type)
     raise InvalidTypeError("mask has elements of type %s; they are bool or uint8, where True or 1 means attend: pass "
                            "mask != 0" % view.type)
@@ -162,8 +173,8 @@ def _read_mask(value: Any) -> View:
 def _read_bias(value: Any) -> View:
     view = read("bias", value)
     if view.type == "bool":
-        raise InvalidTypeError("bias has elements of type bool; which keys are attended goes into mask=, where True means "
-                               "attend")
+        raise InvalidTypeError("bias has elements of type bool; which keys are attended goes into mask=, where True "
+                               "means attend")
     check_float(view)
     return view
 
@@ -175,6 +186,7 @@ def _broadcast(view: View, sizes: Sizes) -> Any:
     shape, strides = (1,) * missing + view.shape, (0,) * missing + view.strides
     if missing < 0 or any(size not in (1, target) for size, target in zip(shape, wanted)):
         hint = ": for one row of keys per batch entry, pass %s[:, None, None, :]" % view.name
-        raise InvalidArgumentError("%s has shape %s, which does not broadcast to [batch, heads, queries, keys] = %s%s" % (
-            view.name, list(view.shape), list(wanted), hint if view.shape == (sizes.batch, sizes.kv_len) else ""))
+        raise InvalidArgumentError("%s has shape %s, which does not broadcast to [batch, heads, queries, keys] = %s%s" %
+                                   (view.name, list(view.shape), list(wanted),
+                                    hint if view.shape == (sizes.batch, sizes.kv_len) else ""))
     return (s.c.c_int64 * 4)(*strides)

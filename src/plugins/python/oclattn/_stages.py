@@ -39,8 +39,8 @@ def mha_stages(*, batch: int, rows: int, keys: int, d_model: int, kv_width: int,
 
 def width_sentence(d_model: int, n_heads: int, head_dim: int, v_dim: int) -> str:
     if n_heads * head_dim == d_model and v_dim == head_dim:
-        return "d_model = n_heads x head_dim: %d = %d x %d. A head is %d wide; only the merged row is %d wide again." % (
-            d_model, n_heads, head_dim, head_dim, d_model)
+        return ("d_model = n_heads x head_dim: %d = %d x %d. A head is %d wide; only the merged row is %d wide again."
+                % (d_model, n_heads, head_dim, head_dim, d_model))
     return "A head is %d wide in q and k and %d in v; the merged row is %d wide, and W_head makes F(H) %d wide." % (
         head_dim, v_dim, n_heads * v_dim, d_model)
 

@@ -28,7 +28,8 @@ _PACKED = [
 ]
 
 
-def _from_packed(tensors: Dict[str, Any], names: Tuple[str, str], last: Tuple[str, str], out_in: bool) -> Dict[str, Any]:
+def _from_packed(tensors: Dict[str, Any], names: Tuple[str, str], last: Tuple[str, str],
+                 out_in: bool) -> Dict[str, Any]:
     found: Dict[str, Any] = {"out_in": out_in, "w_head": tensors[last[0]], "b_head": tensors.get(last[1])}
     axis = 0 if out_in else 1
     for part, matrix in zip(PARTS, np.split(tensors[names[0]], 3, axis)):
@@ -69,8 +70,8 @@ def from_safetensors(path: Any, prefix: str) -> Dict[str, Any]:
     if found is None:
         names = sorted(tensors)
         raise InvalidArgumentError(
-            "%s has no attention block whose names begin with %r: W_q, W_k, W_v and W_head are looked for, or q_proj.weight "
-            "and other common names. %s" % (path, prefix, "It has %s%s" % (
+            "%s has no attention block whose names begin with %r: W_q, W_k, W_v and W_head are looked for, or "
+            "q_proj.weight and other common names. %s" % (path, prefix, "It has %s%s" % (
                 ", ".join(names[:12]), ", ..." if len(names) > 12 else "") if names else "No name begins like that"))
     heads = metadata.get("heads", "")
     return {**found, "n_heads": int(heads) if heads.isdigit() else None}
@@ -85,7 +86,7 @@ def from_torch(module: Any) -> Dict[str, Any]:
     if module.bias_k is not None or module.bias_v is not None or module.add_zero_attn:
         raise UnsupportedError("add_bias_kv and add_zero_attn append keys that oclattn does not know")
     if module.training and module.dropout > 0:
-        raise UnsupportedError("the module is in training mode with dropout, which oclattn does not have: call .eval() first")
+        raise UnsupportedError("the module is in training mode with dropout, which oclattn does not have: call .eval()")
     found: Dict[str, Any] = {"n_heads": module.num_heads, "out_in": True, "w_head": module.out_proj.weight.detach()}
     packed = module.in_proj_weight
     parts = (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight) if packed is None else packed.chunk(3)

@@ -22,7 +22,7 @@ try:
 except ImportError as error:
     raise missing_package("matplotlib", "oclattn.plot", error) from None
 
-_STYLE = {"svg.fonttype": "none", "svg.hashsalt": "oclattn", "font.size": 8.0, "font.family": "sans-serif"}
+_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "oclattn", "font.size": 8.0, "font.family": "sans-serif"}
 _HIDDEN, _INK, _PAPER = "0.8", "0.15", "0.96"
 MOST_LABELS = 32
 
@@ -50,11 +50,12 @@ class Picture:
         return file.getvalue()
 
 
-# ---- who attends to whom -------------------------------------------------------------------------------------------------
+# ---- who attends to whom ---------------------------------------------------------------------------------------------
 
 
-def heads(what: Any, x: Any = None, *, tokens: Optional[Sequence[str]] = None, key_tokens: Optional[Sequence[str]] = None,
-          hidden: Any = None, entry: int = 0, columns: int = 4, title: Optional[str] = None, **options: Any) -> Picture:
+def heads(what: Any, x: Any = None, *, tokens: Optional[Sequence[str]] = None,
+          key_tokens: Optional[Sequence[str]] = None, hidden: Any = None, entry: int = 0, columns: int = 4,
+          title: Optional[str] = None, **options: Any) -> Picture:
     """One heat map per head: how much each row's token (the query) attends to each column's (the key).
 
     what: probabilities [heads, queries, keys] or [batch, heads, queries, keys], as attention(return_probs=True) returns
@@ -87,8 +88,8 @@ def _probabilities(what: Any, x: Any, entry: int, options: Any) -> np.ndarray:
         raise InvalidTypeError("probabilities have elements of type %s; they are floats" % probs.dtype)
     probs = probs[entry] if probs.ndim == 4 else probs
     if probs.ndim != 3 or probs.size == 0:
-        raise InvalidArgumentError("probabilities have shape %s; they are [heads, queries, keys] or [batch, heads, queries, "
-                                   "keys], and not empty" % list(np.shape(what)))
+        raise InvalidArgumentError("probabilities have shape %s; they are [heads, queries, keys] or [batch, heads, "
+                                   "queries, keys], and not empty" % list(np.shape(what)))
     return probs
 
 
@@ -110,7 +111,7 @@ def _draw_heads(probs: Any, labels: List[str], key_labels: List[str], columns: i
     colours = matplotlib.colormaps["viridis"].with_extremes(bad=_HIDDEN)
     top = max(float(probs.max()) if probs.count() else 1.0, 1e-6)
     scale = PowerNorm(0.5, 0, top)  # most probabilities are small: the square root spreads them out
-    image = None
+    image: Any = None
     for at, axis in enumerate(axes.flat):
         if at >= n_heads:
             axis.set_visible(False)
@@ -135,7 +136,7 @@ def _set_ticks(axes: Any, n_heads: int, labels: List[str], key_labels: List[str]
         axis.tick_params(length=1.5, labelleft=at % columns == 0, labelbottom=at + columns >= n_heads)
 
 
-# ---- from H to F(H) ------------------------------------------------------------------------------------------------------
+# ---- from H to F(H) --------------------------------------------------------------------------------------------------
 
 _WIDTH, _HEIGHT = 2.5, 0.72
 # Where the middle of each stage's box lies: column and line.
@@ -183,7 +184,8 @@ def _draw_box(axis: Any, stage: Stage, middle: Tuple[float, float], n_heads: int
         axis.add_patch(Rectangle((left + _WIDTH * head / n_heads, bottom), _WIDTH / n_heads, 0.09,
                                  facecolor=colours(head % 20), linewidth=0))
     shape = " x ".join(str(size) for size in stage.shape)
-    axis.text(middle[0], middle[1] + 0.2, stage.name, ha="center", va="center", fontsize=9, fontweight="bold", color=_INK)
+    axis.text(middle[0], middle[1] + 0.2, stage.name, ha="center", va="center", fontsize=9, fontweight="bold",
+              color=_INK)
     axis.text(middle[0], middle[1] + 0.01, shape, ha="center", va="center", fontsize=8.5, color=_INK)
     axis.text(middle[0], middle[1] - 0.17, stage.how, ha="center", va="center", fontsize=6.5, color="0.35")
 

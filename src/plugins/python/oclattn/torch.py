@@ -3,10 +3,10 @@
     attention(q, k, v, mask=None, bias=None, alibi=None, sinks=None, q_lens=None, kv_lens=None, offsets=None,
               causal=False, align=0, window_left=-1, window_right=-1, softcap=0.0, scale=None) -> Tensor
 
-Options mean what they mean in oclattn.attention(), but align is 0 (unset), 1 (top-left) or 2 (bottom-right), offsets are
-how many keys come before query 0 in each batch entry, and alibi and sinks (float32) and lengths and offsets (int32) are
-tensors. It runs on the device that OCLATTN_DEVICE names, or the best one. torch.export and torch.compile(fullgraph=True)
-take it; it has no backward pass.
+Options mean what they mean in oclattn.attention(), but align is 0 (unset), 1 (top-left) or 2 (bottom-right), offsets
+are how many keys come before query 0 in each batch entry, and alibi and sinks (float32) and lengths and offsets (int32)
+are tensors. It runs on the device that OCLATTN_DEVICE names, or the best one. torch.export and
+torch.compile(fullgraph=True) take it; it has no backward pass.
 
 enable() makes models of others use it, unmodified, wherever they call scaled_dot_product_attention.
 """
@@ -32,7 +32,7 @@ _WIDEST_HEAD = 1024
 _TYPES = (torch.float32, torch.float16, torch.bfloat16)
 
 
-# ---- the operator --------------------------------------------------------------------------------------------------------
+# ---- the operator ----------------------------------------------------------------------------------------------------
 
 
 def _register() -> c.CDLL:
@@ -60,7 +60,8 @@ def _fake_attention(q: Any, k: Any, v: Any, *options: Any, **named_options: Any)
 
 
 def _no_backward(context: Any, *gradients: Any) -> Any:
-    raise NotImplementedError("oclattn::attention has no backward pass: call it inside torch.no_grad(), or detach its inputs")
+    raise NotImplementedError("oclattn::attention has no backward pass: call it inside torch.no_grad(), or detach its "
+                              "inputs")
 
 
 torch.library.register_autograd("oclattn::attention", _no_backward)
@@ -71,7 +72,7 @@ def calls() -> int:
     return _plugin.oclattn_torch_calls()
 
 
-# ---- in the place of scaled_dot_product_attention ------------------------------------------------------------------------
+# ---- in the place of scaled_dot_product_attention --------------------------------------------------------------------
 
 _lock = threading.Lock()
 _original: Callable[..., Any] = torch.nn.functional.scaled_dot_product_attention
@@ -108,7 +109,8 @@ def _is_ordinary_call(*tensors: Any) -> bool:
 
 
 def scaled_dot_product_attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0,
-                                 is_causal: bool = False, scale: Optional[float] = None, enable_gqa: bool = False) -> Any:
+                                 is_causal: bool = False, scale: Optional[float] = None,
+                                 enable_gqa: bool = False) -> Any:
     """PyTorch's function of the same name. What oclattn does not take goes to PyTorch."""
     if not (_enabled and dropout_p == 0.0 and _is_ordinary_call(query, key, value, attn_mask)
             and _fits(query, key, value, enable_gqa) and _mask_fits(attn_mask, is_causal)):
@@ -123,10 +125,11 @@ def enable() -> None:
     """Replaces torch.nn.functional.scaled_dot_product_attention, for models that call it, as nn.MultiheadAttention,
     nn.TransformerEncoder and most of others' do.
 
-    Taken are float32, float16 and bfloat16 tensors on the CPU, [batch, heads, length, width], without gradient, dropout and
-    autocast; everything else goes to PyTorch as before. PyTorch's fused inference path of nn.TransformerEncoderLayer and
-    nn.MultiheadAttention is switched off meanwhile, as it calls no function that could be replaced. Modules that took the
-    function by `from torch.nn.functional import` before keep the one they have. calls() tells how many were taken.
+    Taken are float32, float16 and bfloat16 tensors on the CPU, [batch, heads, length, width], without gradient, dropout
+    and autocast; everything else goes to PyTorch as before. PyTorch's fused inference path of
+    nn.TransformerEncoderLayer and nn.MultiheadAttention is switched off meanwhile, as it calls no function that could
+    be replaced. Modules that took the function by `from torch.nn.functional import` before keep the one they have.
+    calls() tells how many were taken.
     """
     global _enabled, _fast_path_before, _original
     with _lock:
@@ -142,7 +145,7 @@ def enable() -> None:
 
 
 def disable() -> None:
-    """Takes enable() back. Where somebody else has replaced the function since, theirs stays, and oclattn's passes on."""
+    """Takes enable() back. Where somebody else has replaced the function since, theirs stays, and ours passes on."""
     global _enabled
     with _lock:
         if not _enabled:
