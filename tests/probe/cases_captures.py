@@ -94,7 +94,8 @@ class CaptureCases:
                         '{"schema_version": 1}', *map(in_platforms, (
                             "1", '{"facts": {}}', '{"devices": []}', '{"facts": {}, "devices": [1]}',
                             '{"facts": [], "devices": []}', '{"facts": {"name": 1}, "devices": []}',
-                            '{"facts": {}, "devices": [], "problem": 1}', '{"facts": {}, "devices": [], "same_as": "x"}',
+                            '{"facts": {}, "devices": [], "problem": 1}',
+                            '{"facts": {}, "devices": [], "same_as": "x"}',
                             '{"facts": {}, "devices": []}], "loader": 1, "x": [1',
                             '{"facts": {}, "devices": []}], "loader": {"vendors": [1]}, "x": [1',
                             '{"facts": {}, "devices": []}], "source": "x", "x": [1')),

@@ -114,7 +114,7 @@ class LieCases:
     # ---- any of them together ------------------------------------------------------------------------------------
 
     def test_lies_by_seed(self):
-        """Query by query another lie; what one output says, the others say too, and a capture of it answers the same."""
+        """Query by query another lie. What one output says, the others say, and a capture of it answers the same."""
         path = os.path.join(self.folder, "lies.json")
         for seed in range(40):
             env = self.alone(FAKE_SEED=str(seed), FAKE_COUNT=str(1 + seed % 3))

@@ -7,7 +7,8 @@ from suite import expect, on_device
 
 # A fault in a kernel, and the problem of the self-test that has to see it: file, old text, new text, variant, problem.
 FAULTS = (
-    ("attention_portable.cl", "max(row.key_begin, chunk * p->kv_chunk)", "chunk * p->kv_chunk", "attention_portable", 5),
+    ("attention_portable.cl", "max(row.key_begin, chunk * p->kv_chunk)", "chunk * p->kv_chunk",
+     "attention_portable", 5),
     ("attention_scores.cl", "score = cap_score(p, score);", ";", "attention_scores", 1),
     ("attention_combine.cl", "/ p->kv_chunk + 1;", "/ p->kv_chunk;", "attention_combine", 0),
     ("split.cl", "+ h * p->head_dim;", "+ h;", "split", 0),

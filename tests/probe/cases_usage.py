@@ -4,7 +4,7 @@ import re
 import resource
 import subprocess
 
-from suite import expect
+from suite import expect, expect_narrow, strict
 
 OPTION = re.compile(r"--[a-z]+(?:-[a-z]+)*")
 
@@ -50,7 +50,8 @@ class UsageCases:
 
     def test_usage(self):
         for words in (["--nonsense"], ["word"], ["--prop", "nonsense"], ["--list", "--raw"], ["--json", "--raw"],
-                      ["--budget", "0"], ["--budget", "x"], ["--budget", "nan"], ["--timeout", "-1"], ["--timeout", "inf"],
+                      ["--budget", "0"], ["--budget", "x"], ["--budget", "nan"], ["--timeout", "-1"],
+                      ["--timeout", "inf"],
                       ["--shape", "1,2"], ["--shape", "1,1,1,1,1,1,9223372036854775808"], ["--load", "missing.json"],
                       ["--problem", "1"], ["--selftest", "--load", "x"], ["--selftest", "--variant", "nonsense"],
                       ["--device", ""], ["--save", "/no/such/folder/x.json"]):
@@ -63,6 +64,29 @@ class UsageCases:
         document = self.json("--device", "no such device", code=3)
         expect(document["choice"]["device"] is None, "a device was chosen")
         expect("there are" in self.stderr, self.stderr)
+
+    def test_words_that_are_no_text(self):
+        """What users type is shown, and not obeyed by the terminal; the document stays whole."""
+        for word in (b"\xff", b"\x1b[31mred\nline", b"\xc2\x9b1m", b"x" * 5000, b"%s%n",
+                     "\N{RIGHT-TO-LEFT OVERRIDE}".encode()):
+            for how in ([b"--device", word], [b"--load", word], [b"--save", b"/no/such/" + word], [b"--prop", word],
+                        [word]):
+                result = self.raw_run(how + [b"--list"] if how[0] == b"--device" else how)
+                expect(result.returncode in (2, 3), "%r: %s" % (how, result.returncode))
+                expect_narrow(result.stderr.decode("utf-8"))
+                expect_narrow(result.stdout.decode("utf-8"))
+            result = self.raw_run([b"--json", b"--device", word])
+            expect(strict(result.stdout.decode("utf-8"))["choice"]["why"], word)
+            for name in ("OCLATTN_DEVICE", "OCL_ICD_VENDORS"):
+                result = self.raw_run([b"--raw"], **{name: word})
+                lines = result.stdout.decode("utf-8").splitlines()
+                expect(result.returncode == 3 and lines[1].startswith("choice.why ") and len(lines[1]) > 30, result)
+
+    def raw_run(self, words, **env):
+        environment = dict(os.environ, **self.alone())
+        environment.update(env)
+        return subprocess.run([self.options.probe.encode(), *words], env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     # ---- where output goes ---------------------------------------------------------------------------------------
 

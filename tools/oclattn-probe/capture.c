@@ -1,7 +1,7 @@
 #include "capture.h"
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "device/text.h"
 #include "io/output_file.h"
@@ -181,9 +181,11 @@ json_t *capture_load(const char *path, failure *f) {
     json_error_t error;
     json_t *document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
     if (!document) {
-        char sentence[sizeof error.text];
-        text_clean(sentence, sizeof sentence, error.text, strlen(error.text));
-        fail_with(f, EXIT_BAD_INPUT, "--load %s: %s (line %d)", path, sentence, error.line);
+        char line[32] = "";
+        if (error.line > 0) {
+            snprintf(line, sizeof line, " (line %d)", error.line);
+        }
+        fail_with(f, EXIT_BAD_INPUT, "--load %s: %s%s", path, error.text, line);
         return NULL;
     }
     clean_all(document);

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "device/text.h"
+
 /* ---- signs ------------------------------------------------------------------------------------------------------ */
 
 static void set_group(const char *path, machine_signs *signs) {

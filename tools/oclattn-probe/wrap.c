@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "device/text.h"
+
 enum { COLUMNS = 100, LONGEST = 16384 };
 
 static size_t character_length(const char *text) {
@@ -81,12 +83,13 @@ static void print_lines(FILE *to, int indent, const char *at) {
 }
 
 void wrap_to(FILE *to, const char *label, int indent, const char *format, ...) {
-    char text[LONGEST], shown[LONGEST - 8];
+    char text[LONGEST], clean[LONGEST], shown[LONGEST - 8];
     va_list values;
     va_start(values, format);
     vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    text_cut(shown, sizeof shown, text);
+    text_clean(clean, sizeof clean, text, strlen(text));
+    text_cut(shown, sizeof shown, clean);
     print_label(to, label, indent);
     print_lines(to, indent, shown);
 }

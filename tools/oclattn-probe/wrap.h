@@ -5,7 +5,8 @@
 #include <stdio.h>
 
 /* Text after `indent` blanks, its first line after `label` (on a line of its own if it is too long), broken between
- * words; a word that is too long is broken anywhere. */
+ * words; a word that is too long is broken anywhere. Control characters and invalid UTF-8, which users' words may hold,
+ * do not get through. */
 #if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
 #endif
