@@ -1,5 +1,9 @@
 """Measuring."""
-from suite import expect, on_device
+import os
+import pty
+import subprocess
+
+from suite import expect, expect_narrow, on_device
 
 
 def expect_whole(bench):
@@ -25,6 +29,22 @@ class BenchCases:
                 expect(bench["measures"][key], "%s: %s" % (key, bench["unknown"].get(key)))
             expect(len(bench["attention_shapes"][kind]) == 7, bench["attention_shapes"])
         expect(bench["measures"]["global_read_gb_per_s"] and bench["measures"]["launch_alone_us"], bench)
+
+    @on_device
+    def test_progress(self):
+        """On a terminal alone, on stderr, and gone at the end."""
+        here, there = pty.openpty()
+        environment = dict(os.environ, OCLATTN_CACHE_DIR=self.cache)
+        process = subprocess.Popen([self.options.probe, "--bench", "--budget", "0.01"], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=there, env=environment)
+        os.close(there)
+        expect_narrow(process.stdout.read().decode("utf-8"))
+        expect(process.wait() == 0, process.returncode)
+        shown = os.read(here, 65536)
+        expect(b"measuring fma_f32" in shown and shown.endswith(b"\r\x1b[K"), shown)
+        os.close(here)
+        self.text("--bench", "--budget", "0.01")
+        expect(self.stderr == "", self.stderr)
 
     @on_device
     def test_event_times(self):

@@ -53,7 +53,8 @@ class UsageCases:
                       ["--budget", "0"], ["--budget", "x"], ["--budget", "nan"], ["--timeout", "-1"],
                       ["--timeout", "inf"],
                       ["--shape", "1,2"], ["--shape", "1,1,1,1,1,1,9223372036854775808"], ["--load", "missing.json"],
-                      ["--problem", "1"], ["--selftest", "--load", "x"], ["--selftest", "--variant", "nonsense"],
+                      ["--problem", "1"], ["--variant", "split"], ["--shape", "1,1,1,1,1,1,1"],
+                      ["--budget", "3"], ["--selftest", "--load", "x"], ["--selftest", "--variant", "nonsense"],
                       ["--device", ""], ["--save", "/no/such/folder/x.json"]):
             out = self.text(*words, code=2)
             messages = [line for line in self.stderr.splitlines() if not line.startswith(" ")]

@@ -31,7 +31,7 @@ static const option_spec show_specs[] = {
     {"json", NULL, OPTION_FLAG, FIELD(json), "strict JSON; null where a fact is not known"},
     {"prop", "NAME", OPTION_TEXT, FIELD(prop), "one fact of the chosen device, such as local_memory_bytes"},
     {"explain", NULL, OPTION_FLAG, FIELD(explain), "the plan for one attention problem"},
-    {"shape", "B,Hq,Hkv,Sq,Skv,D,Dv", OPTION_TEXT, FIELD(shape), "which (default 1,12,12,512,512,64,64)"},
+    {"shape", "B,Hq,Hkv,Sq,Skv,D,Dv", OPTION_TEXT, FIELD(shape), "which one (1,12,12,512,512,64,64)"},
 };
 
 static const option_spec choice_specs[] = {
@@ -41,10 +41,10 @@ static const option_spec choice_specs[] = {
 };
 
 static const option_spec work_specs[] = {
-    {"selftest", NULL, OPTION_FLAG, FIELD(selftest), "run every variant; those that fail go into quarantine"},
+    {"selftest", NULL, OPTION_FLAG, FIELD(selftest), "run every kernel; variants that fail go into quarantine"},
     {"problem", "N", OPTION_TEXT, FIELD(problem), "for --selftest: this problem of each variant alone"},
-    {"bench", NULL, OPTION_FLAG, FIELD(bench), "measure the device, and attention on it"},
-    {"budget", "SECONDS", OPTION_TEXT, FIELD(budget), "for --bench to take, about (default 10)"},
+    {"bench", NULL, OPTION_FLAG, FIELD(bench), "measure the device, and attention beside what it allows"},
+    {"budget", "SECONDS", OPTION_TEXT, FIELD(budget), "for --bench to take, compiling and all (default 10)"},
     {"save", "FILE", OPTION_TEXT, FIELD(save), "write a capture of all facts"},
     {"load", "FILE", OPTION_TEXT, FIELD(load), "answer for the machine in a capture"},
     {"version", NULL, OPTION_FLAG, FIELD(version), "the library's version"},
@@ -65,7 +65,8 @@ static const char help_start[] =
     "\n"
     "Tells what this machine's OpenCL is worth for attention: its platforms and devices, which device\n"
     "the library would choose and why, and which kernels it would run there. Drivers are asked in\n"
-    "processes of their own, so that a broken one costs only its own answer.\n";
+    "processes of their own, so that one that crashes or hangs costs only its own answer, and its file\n"
+    "is named.\n";
 
 static const char help_end[] =
     "\nTry\n"
@@ -74,6 +75,8 @@ static const char help_end[] =
     "  oclattn-probe --bench --budget 30          how fast is it, and how fast could it be?\n"
     "  oclattn-probe --save here.json             put this into a bug report\n"
     "  oclattn-probe --load here.json --explain --shape 1,32,8,1,4096,128,128\n"
+    "\nNo device, or not the one you expect? The line \"hint\" says what is missing. The manual page has\n"
+    "more.\n"
     "\nExit codes: 0 fine, 1 the self-test failed, 2 usage, 3 no matching device, 4 a driver failed\n";
 
 static void print_help(const option_group *groups) {
@@ -127,6 +130,12 @@ static bool check_options(const probe_options *o, failure *f) {
     }
     if (o->problem && !(o->selftest && o->variant)) {
         return fail_with(f, EXIT_BAD_INPUT, "--problem needs --selftest and --variant");
+    }
+    if (o->variant && !o->selftest && !o->explain) {
+        return fail_with(f, EXIT_BAD_INPUT, "--variant needs --selftest or --explain");
+    }
+    if ((o->shape && !o->explain) || (o->budget && !o->bench)) {
+        return fail_with(f, EXIT_BAD_INPUT, o->shape ? "--shape needs --explain" : "--budget needs --bench");
     }
     if (o->prop && !device_property_find(o->prop)) {
         return fail_with(f, EXIT_BAD_INPUT, "--prop %s: there is no such fact; --raw shows all", o->prop);
