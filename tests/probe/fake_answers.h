@@ -12,6 +12,9 @@ typedef struct fake_query {
     size_t *returned;
 } fake_query;
 
+/* Breaks down as the variable of the environment has it, or returns. */
+void fake_breakdown(const char *variable);
+
 /* Whether FAKE_LIES holds the word. */
 int fake_lies(const char *word);
 

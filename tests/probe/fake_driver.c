@@ -9,6 +9,7 @@
  *   FAKE_LATE=WHAT         when a device is asked for its extensions, after all else
  *       WHAT: "crash" (SIGABRT), "segv", "hang", "stop", "exit" (code 7), "exit0", "print" (on stdout, and goes on) or
  *       "flood" (prints for ever)
+ *   FAKE_ONLY=TEXT         only in a library whose path holds it
  *
  *   What there is
  *   FAKE_PLATFORMS=N       platforms; 1 without it
@@ -23,11 +24,8 @@
  *                          fail_all (every query of a device but its name), old_device (OpenCL 1.2 under a platform of
  *                          3.0: newer queries fail), counts_more (2^32 - 1 devices, and hands out the real ones)
  *   FAKE_SEED=N            any of these lies, query by query, as the seed has it */
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <CL/cl_icd.h>
 
@@ -55,40 +53,8 @@ static cl_uint number_of(const char *variable, cl_uint otherwise, cl_uint most) 
     return number < most ? number : most;
 }
 
-/* ---- breaking down ---------------------------------------------------------------------------------------------- */
-
-static void print_and_go_on(void) {
-    printf("{\"a driver\": \"prints\"}\n");
-    fflush(stdout);
-}
-
-static void misbehave(const char *variable) {
-    const char *what = getenv(variable);
-    if (what == NULL) {
-        return;
-    }
-    if (strcmp(what, "crash") == 0) {
-        abort();
-    }
-    if (strcmp(what, "segv") == 0 || strcmp(what, "stop") == 0) {
-        raise(what[1] == 'e' ? SIGSEGV : SIGSTOP);
-    }
-    if (strcmp(what, "exit") == 0 || strcmp(what, "exit0") == 0) {
-        exit(what[4] == '0' ? 0 : 7);
-    }
-    if (strcmp(what, "print") == 0) {
-        print_and_go_on();
-    }
-    while (strcmp(what, "flood") == 0) {
-        print_and_go_on();
-    }
-    while (strcmp(what, "hang") == 0) {
-        pause();
-    }
-}
-
 __attribute__((constructor)) static void when_loaded(void) {
-    misbehave("FAKE_CONSTRUCTOR");
+    fake_breakdown("FAKE_CONSTRUCTOR");
 }
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */
@@ -141,7 +107,7 @@ static cl_int answer_extensions(const fake_query *q) {
     static const char *const lists[] = {"cl_khr_fp16 cl_khr_byte_addressable_store", "cl_khr_fp16  cl_khr_fp64   ",
                                         "cl_khr_fp16cl_khr_fp64cl_khr_subgroups", " cl_x_matrix", ""};
     const char *asked = getenv("FAKE_EXTENSIONS");
-    misbehave("FAKE_LATE");
+    fake_breakdown("FAKE_LATE");
     return fake_answer_text(q, asked != NULL ? asked : lists[fake_chance(q->param, 6, 5)]);
 }
 
@@ -166,7 +132,7 @@ static cl_int answer_device(const fake_query *q) {
     const cl_bool yes = CL_TRUE;
     switch (q->param) {
     case CL_DEVICE_NAME:
-        misbehave("FAKE_QUERY");
+        fake_breakdown("FAKE_QUERY");
         return fake_answer_text(q, "Fake GPU");
     case CL_DEVICE_VENDOR:
         return fake_answer_text(q, "Fake vendor");
@@ -210,7 +176,7 @@ static cl_int CL_API_CALL get_device_ids(cl_platform_id asked, cl_device_type ty
     const char *what = getenv("FAKE_DEVICES");
     const cl_uint number = number_of("FAKE_COUNT", 1, MOST_DEVICES);
     (void)asked;
-    misbehave("FAKE_DEVICES");
+    fake_breakdown("FAKE_DEVICES");
     if (what != NULL && strcmp(what, "error") == 0) {
         return CL_OUT_OF_HOST_MEMORY;
     }
@@ -233,7 +199,7 @@ static cl_int CL_API_CALL get_platform_info(cl_platform_id asked, cl_platform_in
                                             size_t *returned) {
     const fake_query q = {param, size, value, returned};
     (void)asked;
-    misbehave("FAKE_PLATFORM");
+    fake_breakdown("FAKE_PLATFORM");
     switch (param) {
     case CL_PLATFORM_NAME:
         return fake_answer_text(&q, "Fake platform");
@@ -267,7 +233,7 @@ EXPORTED cl_int CL_API_CALL clGetPlatformInfo(cl_platform_id asked, cl_platform_
 
 EXPORTED cl_int CL_API_CALL clIcdGetPlatformIDsKHR(cl_uint capacity, cl_platform_id *found, cl_uint *count) {
     const cl_uint number = number_of("FAKE_PLATFORMS", 1, MOST_PLATFORMS);
-    misbehave("FAKE_LOAD");
+    fake_breakdown("FAKE_LOAD");
     table.clGetPlatformInfo = get_platform_info;
     table.clGetDeviceIDs = get_device_ids;
     table.clGetDeviceInfo = get_device_info;

@@ -6,8 +6,8 @@ import subprocess
 import unicodedata
 
 COLUMNS = 100
-# Seconds for a driver to answer where one is made to hang.
-SHORT_TIME = 3
+# Seconds for a driver to answer: where one is made to hang, and elsewhere.
+SHORT_TIME, LONG_TIME = 2, 3600
 
 
 def no_constant(word):
@@ -83,6 +83,8 @@ class Suite:
     def run(self, *words, tool=None, **env):
         environment = dict(os.environ, OCLATTN_CACHE_DIR=self.cache)
         environment.update(env)
+        if tool is None and "--timeout" not in words:
+            words += ("--timeout", LONG_TIME)  # a busy machine is no fault
         return subprocess.run([tool or self.options.probe, *map(str, words)], cwd=self.folder, env=environment,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=900)
 
