@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "plan/clblast_tiles.h"
 #include "plan/tuning.h"
 #include "plan/tuning_parameters.h"
 
@@ -72,8 +73,7 @@ static void test_parameters_cover_the_struct(void **state) {
             assert_int_equal(seen[p->offset + at]++, 0);
         }
     }
-    for (size_t at = offsetof(tuning, prefers_clblast);
-         at < offsetof(tuning, projection_portable) + sizeof(portable_projection_tiles); at++) {
+    for (size_t at = offsetof(tuning, local_size); at < offsetof(tuning, clblast) + sizeof(clblast_tiles); at++) {
         assert_int_equal(seen[at], 1);
     }
 }
@@ -156,6 +156,69 @@ static void test_relations(void **state) {
     assert_string_equal(trouble(TUNING_PROJECTION, "row_tiles", 64, 16), "");
 }
 
+static clblast_tiles known_clblast_tiles(void) {
+    clblast_tiles tiles = find(CL_DEVICE_TYPE_GPU, 1).clblast;
+    tiles.overrides = 1;
+    return tiles;
+}
+
+static void assert_clblast_refuses(const clblast_tiles *tiles, const char *part) {
+    text why = {0};
+    assert_false(clblast_tiles_check(tiles, &why));
+    assert_non_null(strstr(why.data, part));
+    text_clear(&why);
+}
+
+static void test_clblast_rules(void **state) {
+    (void)state;
+    text why = {0};
+    clblast_tiles tiles = known_clblast_tiles();
+    assert_true(clblast_tiles_check(&tiles, &why));
+    tiles.vwm = 3;
+    assert_clblast_refuses(&tiles, "power of two");
+    tiles = known_clblast_tiles();
+    tiles.mwg = 72;
+    assert_clblast_refuses(&tiles, "mdimc x vwm");
+    tiles = known_clblast_tiles();
+    tiles.kwg = 12;
+    assert_clblast_refuses(&tiles, "kwg");
+    tiles = known_clblast_tiles();
+    tiles.mdima = 3;
+    assert_clblast_refuses(&tiles, "mdima");
+    tiles = known_clblast_tiles();
+    tiles.wgd = 24;
+    assert_clblast_refuses(&tiles, "wgd");
+    /* What is not used may be anything. */
+    tuning tuned = find(CL_DEVICE_TYPE_GPU, 1);
+    tuned.clblast.vwm = 3;
+    assert_true(tuning_check(&tuned, TUNING_CLBLAST, 8, &why));
+    tuned.clblast.overrides = 1;
+    assert_false(tuning_check(&tuned, TUNING_CLBLAST, 8, &why));
+    text_clear(&why);
+}
+
+static void test_clblast_needs(void **state) {
+    (void)state;
+    clblast_tiles tiles = known_clblast_tiles();
+    tiles.overrides = 0;
+    assert_int_equal(clblast_tiles_need(&tiles).work_group, 256);
+    assert_int_equal(clblast_tiles_need(&tiles).local_bytes, 16384);
+    tiles.overrides = 1;
+    tiles.mdimc = 16;
+    tiles.ndimc = 8;
+    tiles.sa = tiles.sb = 0;
+    tiles.wgd = 32;
+    tiles.pada = tiles.padb = 1;
+    assert_int_equal(clblast_tiles_need(&tiles).work_group, 128);
+    assert_int_equal(clblast_tiles_need(&tiles).local_bytes, 4 * (32 * 33 + 32 * 33));
+    tiles.sa = 1;
+    tiles.kwg = 32;
+    tiles.mwg = 128;
+    assert_int_equal(clblast_tiles_need(&tiles).local_bytes, 4 * 32 * 128);
+    tiles.mdimc = tiles.ndimc = tiles.mdimcd = tiles.ndimcd = 1;
+    assert_int_equal(clblast_tiles_need(&tiles).work_group, 64);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_go_by_type_and_vectors),
@@ -164,6 +227,8 @@ int main(void) {
         cmocka_unit_test(test_parameters_cover_the_struct),
         cmocka_unit_test(test_single_values),
         cmocka_unit_test(test_relations),
+        cmocka_unit_test(test_clblast_rules),
+        cmocka_unit_test(test_clblast_needs),
     };
     return cmocka_run_group_tests_name("tuning", tests, NULL, NULL);
 }

@@ -15,7 +15,8 @@
  * - Functions return a status. The optional `error` (may be NULL) is the caller's and receives the status, the OpenCL
  *   code where there is one, and a sentence that names the thing and what to do. It is left alone on success.
  * - The library never prints, aborts or exits, and keeps no state outside its handles but the number of the process that
- *   first used it.
+ *   first used it, and which parameters it has given CLBlast for a device: CLBlast keeps those for the whole process, also
+ *   for an application's own calls of its matrix product in f32.
  * - A context and a plan may be used from many threads at once; each thread brings its own queue and workspace.
  * - Handles made by a *_create function are released by the *_destroy function of the same name, which takes NULL.
  *   A plan and prepared weights keep what they need of their context alive, so the order of destruction is free.

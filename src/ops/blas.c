@@ -29,16 +29,24 @@ oclattn_status blas_temporary_bytes(const oclattn_context *context, const blas_p
     RETURN_IF_ERROR(make_queue(context, &queue, error));
     /* Operands at offset 0 may need less, so the query uses 1. */
     const CLBlastStatusCode code = CLBlastSGemmTempBufferSize(
-        CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeNo, product->m, product->n, product->k, 1,
-        product->x_ld, 1, product->n, 1, product->y_ld, &queue, bytes);
+        CLBlastLayoutColMajor, CLBlastTransposeNo, CLBlastTransposeNo, product->n, product->m, product->k, 1,
+        product->n, 1, product->x_ld, 1, product->y_ld, &queue, bytes);
     clReleaseCommandQueue(queue);
     return error_from_blas(error, code);
 }
 
+oclattn_status blas_load_parameters(const oclattn_context *context, oclattn_error *error) {
+    const blas_product any = {.m = 1, .n = 1, .k = 1, .x_ld = 1, .y_ld = 1};
+    size_t bytes;
+    return blas_temporary_bytes(context, &any, &bytes, error);
+}
+
+/* As column-major matrices, which is how the rows of x, W and y look to it: y^T += W^T x^T. Of the three, its usual
+ * kernel then has to transpose x only. */
 static CLBlastStatusCode multiply(cl_command_queue queue, const blas_product *product, cl_mem x, size_t x_offset,
                                   cl_mem w, cl_mem y, size_t y_offset, cl_mem temporary, cl_event *event) {
-    return CLBlastSgemmWithTempBuffer(CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeNo, product->m,
-                                      product->n, product->k, 1.0f, x, x_offset, product->x_ld, w, 0, product->n, 1.0f,
+    return CLBlastSgemmWithTempBuffer(CLBlastLayoutColMajor, CLBlastTransposeNo, CLBlastTransposeNo, product->n,
+                                      product->m, product->k, 1.0f, w, 0, product->n, x, x_offset, product->x_ld, 1.0f,
                                       y, y_offset, product->y_ld, &queue, event, temporary);
 }
 

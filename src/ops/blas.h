@@ -1,4 +1,4 @@
-/* The one place that calls CLBlast. */
+/* The one place, with blas_parameters.c, that calls CLBlast. */
 #ifndef OCLATTN_OPS_BLAS_H
 #define OCLATTN_OPS_BLAS_H
 
@@ -12,6 +12,10 @@ typedef struct blas_product {
 
 /* Whether CLBlast can count as far; it works with 32-bit indexes. */
 bool blas_can_index(int64_t m, int64_t n, int64_t k, int64_t x_ld, int64_t y_ld);
+
+/* Makes CLBlast look up the parameters of its kernels for the device, without compiling: only then can they be
+ * replaced. */
+oclattn_status blas_load_parameters(const oclattn_context *context, oclattn_error *error);
 
 /* Bytes of the temporary buffer that the product needs at any offset of x and y. */
 oclattn_status blas_temporary_bytes(const oclattn_context *context, const blas_product *product, size_t *bytes,

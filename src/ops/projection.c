@@ -185,6 +185,17 @@ size_t projection_scratch_bytes(const oclattn_plan *plan) {
     return ((const projection_plan *)plan)->scratch_bytes;
 }
 
+static tuning_group tiles_of(variant_id id) {
+    switch (id) {
+    case VARIANT_PROJECTION_CLBLAST:
+        return TUNING_CLBLAST;
+    case VARIANT_PROJECTION_TILED_CPU:
+        return TUNING_PROJECTION;
+    default:
+        return TUNING_PROJECTION_PORTABLE;
+    }
+}
+
 static void describe(const oclattn_plan *plan, const char *indent, text *lines) {
     const projection_plan *self = (const projection_plan *)plan;
     const oclattn_projection_desc *desc = &self->desc;
@@ -195,11 +206,7 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
                 type_name(desc->y_type));
     text_format(lines, "%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
     variant_describe_refusals(&self->refusals, indent, lines);
-    if (self->chosen->id != VARIANT_PROJECTION_CLBLAST) {
-        const bool tiled = self->chosen->id == VARIANT_PROJECTION_TILED_CPU;
-        tuning_describe(&self->tuned, tiled ? TUNING_PROJECTION : TUNING_PROJECTION_PORTABLE, &plan->context->caps,
-                        indent, lines);
-    }
+    tuning_describe(&self->tuned, tiles_of(self->chosen->id), &plan->context->caps, indent, lines);
     text_format(lines, "%s  workspace: %zu bytes\n", indent, plan->workspace_bytes);
 }
 

@@ -1,4 +1,5 @@
 /* Projections by CLBlast SGEMM: y is filled with the bias, and the product is added to it. */
+#include "blas_parameters.h"
 #include "ops.h"
 #include "projection.h"
 
@@ -57,6 +58,7 @@ oclattn_status projection_blas_resolve(projection_plan *self, oclattn_error *err
     }
     settle_scratch(self);
     self->temporary_bytes = 0;
+    RETURN_IF_ERROR(blas_use_parameters(self->base.context, &self->tuned.clblast, error));
     return rows == 0 ? OCLATTN_OK : blas_temporary_bytes(self->base.context, product, &self->temporary_bytes, error);
 }
 

@@ -35,11 +35,18 @@ typedef struct tuning_row {
 #define PROJECTION_TILES_OF_256_BITS                                                                                   \
     { .rows = 6, .row_tiles = 8, .panel_vectors = 2, .panels = 2, .k_block = 256 }
 
+/* The sizes in CLBlast's database for a device that it does not know, where it is asked for them at all. */
+#define CLBLAST_TILES                                                                                                  \
+    .mwg = 64, .nwg = 64, .kwg = 32, .mdimc = 16, .ndimc = 8, .mdima = 16, .ndimb = 8, .kwi = 2, .vwm = 4, .vwn = 4,   \
+    .wgd = 32, .mdimcd = 8, .ndimcd = 8, .mdimad = 8, .ndimbd = 8, .kwid = 2, .vwmd = 4, .vwnd = 4, .pada = 1,         \
+    .padb = 1, .min_indirect_size = 576
+
 /* CPUs: a work-group is what a core runs at a time, so one work-item each keeps all cores busy; private arrays live on
  * the stack, so a work-item takes the whole width of V and no score is computed twice. */
 #define CPU_VALUES                                                                                                     \
     .local_size = 1, .few_rows_chunk = 512, .attention_few_rows = {.key_block = 256},                                  \
-    .attention_portable = {.key_block = 32, .v_part = 1024}, .projection_portable = {.rows = 4, .k_block = 128}
+    .attention_portable = {.key_block = 32, .v_part = 1024}, .projection_portable = {.rows = 4, .k_block = 128},       \
+    .clblast = {.overrides = 1, CLBLAST_TILES}
 
 /* Most exact rows first: a device's name, then a vendor, then a type. The last one fits everything; its private arrays
  * are scarce registers or scratch memory, so a work-item takes 64 columns of V, and 64 work-items share the keys they
@@ -59,7 +66,7 @@ static const tuning_row rows[] = {
                 .projection = PROJECTION_TILES_OF_256_BITS}},
     {.type = CL_DEVICE_TYPE_ALL,
      .values = {.row = "defaults",
-                .prefers_clblast = 1,
+                .clblast = {.preferred = 1, .overrides = 0, CLBLAST_TILES},
                 .local_size = 64,
                 .few_rows_chunk = 256,
                 .attention_few_rows = {.key_block = 256},

@@ -42,6 +42,16 @@ typedef struct portable_projection_tiles {
     int rows, k_block;
 } portable_projection_tiles;
 
+/* CLBlast's parameters of the same names: of its kernel Xgemm (with GEMMK 0), of XgemmDirect, and
+ * XGEMM_MIN_INDIRECT_SIZE. */
+typedef struct clblast_tiles {
+    int preferred; /* 1: projections by CLBlast, where it can take them */
+    int overrides; /* 0: CLBlast's own database tells, and what follows is not used */
+    int mwg, nwg, kwg, mdimc, ndimc, mdima, ndimb, kwi, vwm, vwn, strm, strn, sa, sb;
+    int wgd, mdimcd, ndimcd, mdimad, ndimbd, kwid, vwmd, vwnd, pada, padb;
+    int min_indirect_size;
+} clblast_tiles;
+
 /* Values that are measured, checked and replaced together. */
 typedef enum tuning_group {
     TUNING_GENERAL,
@@ -52,6 +62,7 @@ typedef enum tuning_group {
     TUNING_ATTENTION_PORTABLE,
     TUNING_PROJECTION,
     TUNING_PROJECTION_PORTABLE,
+    TUNING_CLBLAST,
     TUNING_GROUPS
 } tuning_group;
 
@@ -62,14 +73,14 @@ typedef struct tuning {
     const char *row;             /* of the table, for people; static */
     char path[TUNING_PATH_SIZE]; /* of the tuning file, its end where it is too long */
     bool from_file[TUNING_GROUPS];
-    int prefers_clblast; /* for projections: 0 or 1 */
-    int local_size;      /* work-items per work-group that kernels without local memory ask for */
-    int few_rows_chunk;  /* keys of a chunk where q_len is at most FEW_ROWS; 0: not chunked */
+    int local_size;     /* work-items per work-group that kernels without local memory ask for */
+    int few_rows_chunk; /* keys of a chunk where q_len is at most FEW_ROWS; 0: not chunked */
     attention_tiles attention[WIDTH_CLASSES];
     few_rows_tiles attention_few_rows;
     portable_tiles attention_portable;
     projection_tiles projection;
     portable_projection_tiles projection_portable;
+    clblast_tiles clblast;
 } tuning;
 
 /* Floats of a vector for the kernels that use wide ones: LANES of lanes.clh. */

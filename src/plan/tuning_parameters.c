@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "clblast_tiles.h"
+
 /* VECTOR of storage.clh. */
 enum { STORAGE_VECTOR = 16 };
 
@@ -18,6 +20,8 @@ const tuning_group_info tuning_groups[TUNING_GROUPS] = {
     [TUNING_ATTENTION_PORTABLE] = {"attention_portable", {"attention_portable.cl"}},
     [TUNING_PROJECTION] = {"projection_tiled_cpu", {"projection_tiled_cpu.cl"}},
     [TUNING_PROJECTION_PORTABLE] = {"projection_portable", {"projection_portable.cl"}},
+    /* CLBlast's kernels are its own; these are what it is preferred to. */
+    [TUNING_CLBLAST] = {"projection_clblast", {"projection_tiled_cpu.cl", "projection_portable.cl"}},
 };
 
 #define ATTENTION_PARAMETERS(group, at)                                                                                \
@@ -37,13 +41,16 @@ const tuning_group_info tuning_groups[TUNING_GROUPS] = {
             "vectors of columns of the output's register tile"                                                         \
     }
 
+#define CLBLAST_PARAMETER(name, most, meaning)                                                                         \
+    { TUNING_CLBLAST, #name, offsetof(tuning, clblast.name), 1, most, 1, meaning }
+#define CLBLAST_SWITCH(name, meaning)                                                                                  \
+    { TUNING_CLBLAST, #name, offsetof(tuning, clblast.name), 0, 1, 1, meaning }
+
 const tuning_parameter tuning_parameters[] = {
     {TUNING_GENERAL, "local_size", offsetof(tuning, local_size), 1, 1024, 1,
      "work-items of a work-group, in kernels without local memory"},
     {TUNING_GENERAL, "few_rows_chunk", offsetof(tuning, few_rows_chunk), 0, 1 << 20, 64,
      "keys of a part, where few query rows would leave processors idle; 0: not split"},
-    {TUNING_GENERAL, "prefers_clblast", offsetof(tuning, prefers_clblast), 0, 1, 1,
-     "1: projections by CLBlast, where it can take them"},
     ATTENTION_PARAMETERS(TUNING_ATTENTION_64, attention[0]),
     ATTENTION_PARAMETERS(TUNING_ATTENTION_128, attention[1]),
     ATTENTION_PARAMETERS(TUNING_ATTENTION_256, attention[2]),
@@ -64,6 +71,33 @@ const tuning_parameter tuning_parameters[] = {
      "rows of a work-item's tile"},
     {TUNING_PROJECTION_PORTABLE, "k_block", offsetof(tuning, projection_portable.k_block), 16, 1024, 16,
      "terms of a partial sum"},
+    CLBLAST_SWITCH(preferred, "1: projections by CLBlast, where it can take them"),
+    CLBLAST_SWITCH(overrides, "0: CLBlast's own parameters instead of these"),
+    CLBLAST_PARAMETER(mwg, 256, "Xgemm: columns of W of a work-group's tile"),
+    CLBLAST_PARAMETER(nwg, 256, "Xgemm: rows of x of a work-group's tile"),
+    CLBLAST_PARAMETER(kwg, 128, "Xgemm: terms of a step"),
+    CLBLAST_PARAMETER(mdimc, 64, "Xgemm: work-items along the columns"),
+    CLBLAST_PARAMETER(ndimc, 64, "Xgemm: work-items along the rows"),
+    CLBLAST_PARAMETER(mdima, 64, "Xgemm: the same while W is loaded into local memory"),
+    CLBLAST_PARAMETER(ndimb, 64, "Xgemm: the same while x is loaded into local memory"),
+    CLBLAST_PARAMETER(kwi, 32, "Xgemm: terms that are unrolled"),
+    CLBLAST_PARAMETER(vwm, 16, "Xgemm: vector width along the columns"),
+    CLBLAST_PARAMETER(vwn, 16, "Xgemm: vector width along the rows"),
+    CLBLAST_SWITCH(strm, "Xgemm: 1: a work-item's columns lie apart"),
+    CLBLAST_SWITCH(strn, "Xgemm: 1: a work-item's rows lie apart"),
+    CLBLAST_SWITCH(sa, "Xgemm: 1: W passes through local memory"),
+    CLBLAST_SWITCH(sb, "Xgemm: 1: x passes through local memory"),
+    CLBLAST_PARAMETER(wgd, 128, "XgemmDirect: columns, rows and terms of a work-group's tile"),
+    CLBLAST_PARAMETER(mdimcd, 64, "XgemmDirect: work-items along the columns"),
+    CLBLAST_PARAMETER(ndimcd, 64, "XgemmDirect: work-items along the rows"),
+    CLBLAST_PARAMETER(mdimad, 64, "XgemmDirect: the same while W is loaded"),
+    CLBLAST_PARAMETER(ndimbd, 64, "XgemmDirect: the same while x is loaded"),
+    CLBLAST_PARAMETER(kwid, 32, "XgemmDirect: terms that are unrolled"),
+    CLBLAST_PARAMETER(vwmd, 16, "XgemmDirect: vector width along the columns"),
+    CLBLAST_PARAMETER(vwnd, 16, "XgemmDirect: vector width along the rows"),
+    CLBLAST_SWITCH(pada, "XgemmDirect: 1: a gap after each row of W in local memory"),
+    CLBLAST_SWITCH(padb, "XgemmDirect: 1: a gap after each row of x in local memory"),
+    CLBLAST_PARAMETER(min_indirect_size, 1 << 20, "size of a cube from which on Xgemm is used, not XgemmDirect"),
 };
 
 const size_t tuning_parameter_count = sizeof(tuning_parameters) / sizeof(tuning_parameters[0]);
@@ -169,6 +203,8 @@ bool tuning_check(const tuning *tuned, tuning_group group, int lanes, text *why)
     }
     case TUNING_PROJECTION:
         return check_projection(&tuned->projection, lanes, why);
+    case TUNING_CLBLAST:
+        return tuned->clblast.overrides == 0 || clblast_tiles_check(&tuned->clblast, why);
     default:
         return true;
     }
@@ -178,6 +214,10 @@ void tuning_describe(const tuning *tuned, tuning_group group, const device_caps 
                      text *lines) {
     text_format(lines, "%s  tiles (", indent);
     tuning_add_origin(tuned, group, lines);
+    if (group == TUNING_CLBLAST && tuned->clblast.overrides == 0) {
+        text_add_string(lines, "): CLBlast's own\n");
+        return;
+    }
     text_format(lines, "): vectors of %d", tuning_lanes(caps));
     for (size_t i = 0; i < tuning_parameter_count; ++i) {
         const tuning_parameter *parameter = &tuning_parameters[i];

@@ -12,7 +12,7 @@
 enum { TUNING_KERNELS = 2 };
 
 typedef struct tuning_group_info {
-    const char *name;        /* "attention_tiled_cpu.64": what its parameters' names begin with */
+    const char *name;                         /* "attention_tiled_cpu.64": what its parameters' names begin with */
     const char *kernel_files[TUNING_KERNELS]; /* in cl/: measurements hold for one version of them; NULL: no more */
 } tuning_group_info;
 

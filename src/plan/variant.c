@@ -3,16 +3,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "clblast_tiles.h"
 #include "params.h"
 #include "quarantine.h"
 
 /* attention_portable takes its parameters by value and up to 17 buffers of 8 bytes. */
 #define ATTENTION_ARGUMENT_BYTES (sizeof(attention_params) + 17 * sizeof(cl_ulong))
 
-/* By preference; the portable row of each operation comes last and fits every device.
- *
- * CLBlast's matrix product: its default parameters use work-groups of up to 256 and tiles in local memory; on less it
- * fails at run time and prints to stderr, so it is not asked at all there. */
+/* By preference; the portable row of each operation comes last and fits every device. */
 static const variant rows[] = {
     {.id = VARIANT_ATTENTION_FEW_ROWS_CPU,
      .operation = PLAN_ATTENTION,
@@ -38,8 +36,6 @@ static const variant rows[] = {
      .operation = PLAN_PROJECTION,
      .name = "projection_clblast",
      .what = "CLBlast SGEMM",
-     .min_work_group = 256,
-     .min_local_bytes = 16 * 1024,
      .only_if_preferred = true},
     {.id = VARIANT_PROJECTION_TILED_CPU,
      .operation = PLAN_PROJECTION,
@@ -67,10 +63,19 @@ static bool lacks(text *refusals, const variant *row, const char *what, unsigned
     return true;
 }
 
-static bool device_fits(const variant *row, const device_caps *caps, text *refusals) {
-    return !lacks(refusals, row, "work-groups", row->min_work_group, caps->max_work_group_size) &&
-           !lacks(refusals, row, "a first work-group dimension", row->min_work_group, caps->max_work_item_sizes[0]) &&
-           !lacks(refusals, row, "local memory bytes", row->min_local_bytes, caps->local_memory_bytes) &&
+/* Only CLBlast asks for work-groups of a size. */
+static bool work_group_fits(const variant *row, const device_caps *caps, const tuning *tuned, text *refusals) {
+    if (row->id != VARIANT_PROJECTION_CLBLAST) {
+        return true;
+    }
+    const clblast_need need = clblast_tiles_need(&tuned->clblast);
+    return !lacks(refusals, row, "work-groups", need.work_group, caps->max_work_group_size) &&
+           !lacks(refusals, row, "a first work-group dimension", need.work_group, caps->max_work_item_sizes[0]) &&
+           !lacks(refusals, row, "local memory bytes", need.local_bytes, caps->local_memory_bytes);
+}
+
+static bool device_fits(const variant *row, const device_caps *caps, const tuning *tuned, text *refusals) {
+    return work_group_fits(row, caps, tuned, refusals) &&
            (caps->max_parameter_bytes == 0 || /* not known */
             !lacks(refusals, row, "kernel argument bytes", row->min_parameter_bytes, caps->max_parameter_bytes));
 }
@@ -96,9 +101,9 @@ static bool problem_fits(const variant *row, const variant_request *request, tex
 
 /* Reasons that do not count where the variant is asked for by name. */
 static bool is_good_unasked(const variant *row, const oclattn_context *context, const tuning *tuned, text *refusals) {
-    if (row->only_if_preferred && tuned->prefers_clblast == 0) {
+    if (row->only_if_preferred && tuned->clblast.preferred == 0) {
         text_format(refusals, "%s: not preferred on this device (", row->name);
-        tuning_add_origin(tuned, TUNING_GENERAL, refusals);
+        tuning_add_origin(tuned, TUNING_CLBLAST, refusals);
         text_add_string(refusals, ")\n");
         return false;
     }
@@ -140,10 +145,10 @@ static bool row_is_taken(const variant *row, const variant_request *request, con
         return false;
     }
     if (request->wanted != NULL) {
-        return strcmp(request->wanted, row->name) == 0 && device_fits(row, &context->caps, refusals) &&
+        return strcmp(request->wanted, row->name) == 0 && device_fits(row, &context->caps, tuned, refusals) &&
                problem_fits(row, request, refusals);
     }
-    return is_good_unasked(row, context, tuned, refusals) && device_fits(row, &context->caps, refusals) &&
+    return is_good_unasked(row, context, tuned, refusals) && device_fits(row, &context->caps, tuned, refusals) &&
            problem_fits(row, request, refusals) && !is_in_quarantine(row, context, refusals);
 }
 

@@ -21,8 +21,6 @@ typedef struct variant {
     plan_kind operation;
     const char *name;
     const char *what;      /* for people */
-    size_t min_work_group; /* work-items of one group, and of its first dimension */
-    cl_ulong min_local_bytes;
     size_t min_parameter_bytes;
     int64_t max_width;      /* of a row of K or V */
     int64_t max_rows;       /* query rows that share K and V */

@@ -170,6 +170,24 @@ class Suite:
         expect(len(self.quick()[0]["candidates"]) == 3, "a damaged file stops it")
         expect("does not begin with" in self.stderr, self.stderr)
 
+    def test_clblast(self):
+        """Its parameters are set once in a process, so each candidate has one of its own."""
+        self.remove_file()
+        words = ["--quick", "--class", "projection_clblast", "--out", self.file, "--json"]
+        done = subprocess.run([self.options.run, "mha", "--explain", "--d-model", "128", "--heads", "2", "--projection",
+                               "projection_clblast"], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            expect("projection_clblast" in done.stderr, done.stderr)
+            return print("SKIP  clblast: %s" % done.stderr.strip())
+        result = json.loads(self.tool(words))["results"][0]
+        expect(len(result["candidates"]) in (2, 4), "neither two candidates, nor both again: %s" % result["candidates"])
+        expect(result["values"]["overrides"] in (0, 1) and result["values"]["preferred"] in (0, 1), result)
+        expect("projection_clblast" not in self.tool(["--dry-run", "--out", os.path.join(self.folder, "none")]),
+               "CLBlast is measured unasked")
+        shown = json.loads(self.tool(["--show", "--json", "--class", "projection_clblast"], OCLATTN_TUNING=self.file))
+        expect({p["name"]: p["value"] for p in shown["parameters"]} == result["values"], shown)
+        return None
+
     def test_nowhere_to_write(self):
         self.tool(["--quick", "--class", CLASS], 2, OCLATTN_TUNING="off")
         expect("--out" in self.stderr, self.stderr)

@@ -24,6 +24,7 @@ const tune_class tune_classes[] = {
     {TUNING_ATTENTION_64,
      "attention_tiled_cpu",
      CL_DEVICE_TYPE_CPU,
+     false,
      "attention, many query rows, heads up to 64 wide",
      {ATTENTION(OCLATTN_F32, 8, 8, 512, 512, 64), ATTENTION(OCLATTN_F32, 12, 12, 128, 128, 64)},
      ATTENTION(OCLATTN_F16, 8, 8, 512, 512, 64),
@@ -31,6 +32,7 @@ const tune_class tune_classes[] = {
     {TUNING_ATTENTION_128,
      "attention_tiled_cpu",
      CL_DEVICE_TYPE_CPU,
+     false,
      "attention, many query rows, heads up to 128 wide",
      {ATTENTION(OCLATTN_F32, 8, 2, 512, 512, 128), ATTENTION(OCLATTN_F32, 8, 8, 128, 128, 96)},
      ATTENTION(OCLATTN_F16, 8, 2, 512, 512, 128),
@@ -38,6 +40,7 @@ const tune_class tune_classes[] = {
     {TUNING_ATTENTION_256,
      "attention_tiled_cpu",
      CL_DEVICE_TYPE_CPU,
+     false,
      "attention, many query rows, heads up to 256 wide",
      {ATTENTION(OCLATTN_F32, 4, 1, 512, 512, 256)},
      ATTENTION(OCLATTN_F16, 4, 1, 512, 512, 256),
@@ -45,6 +48,7 @@ const tune_class tune_classes[] = {
     {TUNING_PROJECTION,
      "projection_tiled_cpu",
      CL_DEVICE_TYPE_CPU,
+     false,
      "projections, as in a layer of 768 columns",
      {PROJECTION(OCLATTN_F32, 512, 768, 768), PROJECTION(OCLATTN_F32, 64, 768, 3072)},
      PROJECTION(OCLATTN_F16, 512, 768, 768),
@@ -52,6 +56,7 @@ const tune_class tune_classes[] = {
     {TUNING_ATTENTION_FEW_ROWS,
      "attention_few_rows_cpu",
      CL_DEVICE_TYPE_CPU,
+     false,
      "attention, one query row or a few, by its own kernel",
      {ATTENTION(OCLATTN_F32, 32, 8, 1, 4096, 128), ATTENTION(OCLATTN_F32, 8, 8, 4, 2048, 64)},
      ATTENTION(OCLATTN_F16, 32, 8, 1, 4096, 128),
@@ -59,6 +64,7 @@ const tune_class tune_classes[] = {
     {TUNING_GENERAL,
      NULL,
      CL_DEVICE_TYPE_ALL,
+     false,
      "attention, one query row or a few, by the kernel that the library takes",
      {ATTENTION(OCLATTN_F32, 32, 8, 1, 4096, 128), ATTENTION(OCLATTN_F32, 8, 8, 8, 2048, 64)},
      ATTENTION(OCLATTN_F16, 32, 8, 1, 4096, 128),
@@ -66,13 +72,23 @@ const tune_class tune_classes[] = {
     {TUNING_ATTENTION_PORTABLE,
      "attention_portable",
      (cl_device_type)(CL_DEVICE_TYPE_ALL & ~(cl_device_type)CL_DEVICE_TYPE_CPU),
+     false,
      "attention by the portable kernel",
      {ATTENTION(OCLATTN_F32, 8, 8, 512, 512, 64), ATTENTION(OCLATTN_F32, 32, 8, 1, 4096, 128)},
      ATTENTION(OCLATTN_F16, 8, 8, 512, 512, 64),
      {ODD_ATTENTION(OCLATTN_F32, 59), ODD_ATTENTION(OCLATTN_F16, 99)}},
+    {TUNING_CLBLAST,
+     "projection_clblast",
+     0,
+     true,
+     "projections by CLBlast; measured only when it is named, since its kernels compile for seconds",
+     {PROJECTION(OCLATTN_F32, 512, 768, 768), PROJECTION(OCLATTN_F32, 64, 768, 3072)},
+     {.operation = TUNE_NOTHING},
+     {PROJECTION(OCLATTN_F32, 67, 301, 131), PROJECTION(OCLATTN_F32, 128, 320, 192)}},
     {TUNING_PROJECTION_PORTABLE,
      "projection_portable",
      (cl_device_type)(CL_DEVICE_TYPE_ALL & ~(cl_device_type)CL_DEVICE_TYPE_CPU),
+     false,
      "projections by the portable kernel",
      {PROJECTION(OCLATTN_F32, 512, 768, 768), PROJECTION(OCLATTN_F32, 64, 768, 3072)},
      PROJECTION(OCLATTN_F16, 512, 768, 768),
@@ -80,6 +96,43 @@ const tune_class tune_classes[] = {
 };
 
 const size_t tune_class_count = sizeof tune_classes / sizeof tune_classes[0];
+
+/* Sixteen work-items side by side become the lanes of a vector in compilers that vectorise over work-items; one
+ * work-item with wide vectors of its own suits those that do not; groups in two dimensions with local memory suit GPUs.
+ */
+#define XGEMM(m, n, k, m_items, n_items, unroll, m_vector, n_vector, local)                                            \
+    .mwg = m, .nwg = n, .kwg = k, .mdimc = m_items, .ndimc = n_items, .mdima = m_items, .ndimb = n_items,              \
+    .kwi = unroll, .vwm = m_vector, .vwn = n_vector, .sa = local, .sb = local
+#define XGEMM_DIRECT(size, m_items, n_items, unroll, m_vector, n_vector)                                               \
+    .wgd = size, .mdimcd = m_items, .ndimcd = n_items, .mdimad = m_items, .ndimbd = n_items, .kwid = unroll,           \
+    .vwmd = m_vector, .vwnd = n_vector, .pada = 1, .padb = 1
+
+static const clblast_tiles clblast_candidates[] = {
+    {.overrides = 1, XGEMM(64, 8, 32, 16, 1, 8, 4, 2, 0), XGEMM_DIRECT(16, 16, 1, 4, 1, 1), .min_indirect_size = 64},
+    {.overrides = 1, XGEMM(16, 128, 16, 16, 8, 2, 1, 2, 0), XGEMM_DIRECT(32, 16, 2, 4, 1, 1), .min_indirect_size = 64},
+    {.overrides = 1, XGEMM(64, 32, 32, 16, 16, 2, 4, 2, 0), XGEMM_DIRECT(32, 8, 8, 2, 4, 4), .min_indirect_size = 64},
+    {.overrides = 1, XGEMM(32, 8, 32, 1, 1, 2, 16, 8, 0), XGEMM_DIRECT(32, 1, 4, 4, 8, 8), .min_indirect_size = 64},
+    {.overrides = 1, XGEMM(64, 64, 32, 8, 8, 2, 4, 4, 1), XGEMM_DIRECT(32, 8, 8, 2, 2, 2), .min_indirect_size = 512},
+    {.overrides = 1,
+     XGEMM(128, 128, 16, 16, 16, 2, 4, 4, 1),
+     XGEMM_DIRECT(32, 16, 16, 8, 1, 1),
+     .min_indirect_size = 512},
+};
+
+bool class_candidate(const tune_class *c, size_t index, tuning *values) {
+    const size_t count = sizeof clblast_candidates / sizeof clblast_candidates[0];
+    if (!c->alone || index > count) {
+        return false;
+    }
+    const int preferred = values->clblast.preferred;
+    if (index == 0) {
+        values->clblast.overrides = 0;
+    } else {
+        values->clblast = clblast_candidates[index - 1];
+        values->clblast.preferred = preferred;
+    }
+    return true;
+}
 
 const char *class_name(const tune_class *c) {
     return tuning_groups[c->group].name;

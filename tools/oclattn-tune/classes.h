@@ -21,6 +21,7 @@ typedef struct tune_class {
     tuning_group group;
     const char *variant;  /* NULL: the one that the library takes */
     cl_device_type types; /* devices where it is measured unasked; 0: none */
+    bool alone;           /* its values can be set once in a process: each candidate has one of its own */
     const char *what;
     tune_problem measured[MOST_MEASURED]; /* together they decide */
     tune_problem guarded;                 /* must not become slower */
@@ -29,6 +30,9 @@ typedef struct tune_class {
 
 extern const tune_class tune_classes[];
 extern const size_t tune_class_count;
+
+/* The candidates of a class whose values are set once; false: there are no more. `values` are complete otherwise. */
+bool class_candidate(const tune_class *c, size_t index, tuning *values);
 
 /* Its group's name. */
 const char *class_name(const tune_class *c);

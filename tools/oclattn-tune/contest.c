@@ -39,7 +39,7 @@ static bool prepare(const contest *c, contender *who, int i, failure *f) {
     if (who->runs[i].plan || !has_problem(c, i)) {
         return true;
     }
-    return put_into_force(c, &who->values, f) && run_make(&who->runs[i], &c->works[i], c->task->what->variant, f);
+    return put_into_force(c, &who->values, f) && run_make(&who->runs[i], &c->works[i], who->variant, f);
 }
 
 static bool prepare_measured(const contest *c, contender *who, failure *f) {
@@ -101,12 +101,12 @@ static bool make_measurable(contest *c, int i, failure *f) {
     }
 }
 
-static bool run_checks(const contest *c, const tuning *values, failure *f) {
-    if (!put_into_force(c, values, f)) {
+static bool run_checks(const contest *c, const contender *who, failure *f) {
+    if (!put_into_force(c, &who->values, f)) {
         return false;
     }
     for (int i = 0; i < MOST_CHECKED; i++) {
-        if (c->checks[i].expected && !check_run(&c->checks[i], c->task->what->variant, f)) {
+        if (c->checks[i].expected && !check_run(&c->checks[i], who->variant, f)) {
             return false;
         }
     }
@@ -123,10 +123,10 @@ static bool make_checks(contest *c, failure *f) {
     return true;
 }
 
-bool contest_open(contest *c, const tune_task *task, const tuning *champion, failure *f) {
+bool contest_open(contest *c, const tune_task *task, const tuning *champion, const char *variant, failure *f) {
     c->task = task;
-    c->champion.values = *champion;
-    if (!make_checks(c, f) || !run_checks(c, champion, f)) {
+    c->champion = (contender){.values = *champion, .variant = variant};
+    if (!make_checks(c, f) || !run_checks(c, &c->champion, f)) {
         return false;
     }
     for (int i = 0; i < CONTEST_PROBLEMS; i++) {
@@ -177,7 +177,7 @@ static bool is_right(const contest *c, contender *candidate, failure *f) {
             return false;
         }
     }
-    return run_checks(c, &candidate->values, f);
+    return run_checks(c, candidate, f);
 }
 
 /* What a race says, and the candidate's own failures. */
@@ -225,7 +225,7 @@ static judgement judge(contest *c, contender *candidate, contest_result *result)
 }
 
 bool contest_judge(contest *c, const tuning *candidate, contest_result *result, failure *f) {
-    contender challenger = {.values = *candidate};
+    contender challenger = {.values = *candidate, .variant = c->task->what->variant};
     *result = (contest_result){.better = false};
     if (!prepare_measured(c, &c->champion, f) || !prepare(c, &c->champion, CONTEST_GUARDED, f)) {
         return false;
@@ -242,8 +242,17 @@ bool contest_judge(contest *c, const tuning *candidate, contest_result *result, 
     return true;
 }
 
+bool contest_measure(contest *c, const tuning *candidate, double least_s[][2], double *gain, failure *f) {
+    contender challenger = {.values = *candidate, .variant = c->task->what->variant};
+    const bool good = prepare_measured(c, &c->champion, f) && prepare_measured(c, &challenger, f) &&
+                      race_all(c, &c->champion, &challenger, 0, MOST_MEASURED, &second_race, least_s, gain, f) &&
+                      is_right(c, &challenger, f);
+    contender_clear(&challenger);
+    return good;
+}
+
 bool contest_compare(contest *c, const tuning *start, contest_times *times, failure *f) {
-    contender first = {.values = *start};
+    contender first = {.values = *start, .variant = c->task->what->variant};
     double guarded = 0;
     const bool good =
         prepare_measured(c, &first, f) && prepare(c, &first, CONTEST_GUARDED, f) &&

@@ -12,6 +12,7 @@ enum { CONTEST_GUARDED = MOST_MEASURED, CONTEST_PROBLEMS = MOST_MEASURED + 1 };
 /* Values, and their plans as far as they are made. */
 typedef struct contender {
     tuning values;
+    const char *variant; /* NULL: the one that the library takes */
     tune_run runs[CONTEST_PROBLEMS];
 } contender;
 
@@ -33,11 +34,15 @@ typedef struct contest_result {
 
 /* Makes data, checks the values to begin with, and makes problems large enough to measure. contest_close also after an
  * error. */
-bool contest_open(contest *c, const tune_task *task, const tuning *champion, failure *f);
+bool contest_open(contest *c, const tune_task *task, const tuning *champion, const char *variant, failure *f);
 void contest_close(contest *c);
 
 /* The champion's place goes to the candidate if that is faster, twice, and right. False: the champion itself fails. */
 bool contest_judge(contest *c, const tuning *candidate, contest_result *result, failure *f);
+
+/* The candidate, by the class's variant, against the champion, whatever comes of it. `least_s` as below. False: the
+ * candidate is out of the question. */
+bool contest_measure(contest *c, const tuning *candidate, double least_s[][2], double *gain, failure *f);
 
 typedef struct contest_times {
     double least_s[CONTEST_PROBLEMS][2]; /* of `start`, and of the champion; 0: there is no such problem */

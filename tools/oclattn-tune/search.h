@@ -17,7 +17,7 @@ typedef enum search_end { SEARCH_FINISHED, SEARCH_STOPPED, SEARCH_NO_MEMORY } se
 search_end search_descend(tuning_group group, int lanes, tuning *best, search_ask ask, void *user);
 
 /* The values of a group, in the order of tuning_parameters; returns how many. */
-enum { MOST_GROUP_VALUES = 24 };
+enum { MOST_GROUP_VALUES = 32 };
 size_t search_values(tuning_group group, const tuning *tuned, int values[MOST_GROUP_VALUES]);
 
 /* What differs in a group, such as "groups 4 -> 6, key_step 4 -> 8"; "" where nothing does. */

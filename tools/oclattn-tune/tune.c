@@ -6,14 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bar.h"
+#include "class_search.h"
 #include "measure/clock.h"
-#include "oclattn-probe/child.h"
-#include "worker.h"
 
-/* A class's child is given up this long after its time is over: for a compiler that does not end. */
-#define PATIENCE_S 120
-enum { MOST_RESTARTS = 8, PATH_SIZE = 512 };
+enum { PATH_SIZE = 512 };
 
 /* ---- candidates' file ------------------------------------------------------------------------------------------- */
 
@@ -39,168 +35,6 @@ static bool make_candidate_file(failure *f) {
     signal(SIGINT, stop_on_signal);
     signal(SIGTERM, stop_on_signal);
     return true;
-}
-
-/* ---- one class -------------------------------------------------------------------------------------------------- */
-
-/* What is known of a class's search. */
-typedef struct class_search {
-    const tune_class *what;
-    const bar *bar;
-    tuning row; /* what values that are not of the group are taken from */
-    int values; /* of the group */
-    tune_decision *decided;
-    size_t decided_count, decided_capacity, skipped;
-    bool is_running; /* a candidate that has not been decided */
-    int running[MOST_GROUP_VALUES];
-    json_t *candidates;
-    /* The end. */
-    bool has_ended, again;
-    tuning best;
-    double gain;
-    char end[16];
-    json_t *problems;
-    failure trouble;
-} class_search;
-
-static tuning values_of(const class_search *s, const int numbers[MOST_GROUP_VALUES]) {
-    tuning values = s->row;
-    int next = 0;
-    for (size_t i = 0; i < tuning_parameter_count; i++) {
-        if (tuning_parameters[i].group == s->what->group) {
-            tuning_set_value(&values, &tuning_parameters[i], numbers[next++]);
-        }
-    }
-    return values;
-}
-
-static bool read_numbers(const class_search *s, const json_t *list, int numbers[MOST_GROUP_VALUES]) {
-    memset(numbers, 0, MOST_GROUP_VALUES * sizeof *numbers);
-    if (json_array_size(list) != (size_t)s->values) {
-        return false;
-    }
-    for (int i = 0; i < s->values; i++) {
-        numbers[i] = (int)json_integer_value(json_array_get(list, (size_t)i));
-    }
-    return true;
-}
-
-static json_t *named_values(tuning_group group, const tuning *values) {
-    json_t *named = json_object();
-    for (size_t i = 0; i < tuning_parameter_count; i++) {
-        if (tuning_parameters[i].group == group) {
-            json_object_set_new(named, tuning_parameters[i].name,
-                                json_integer(tuning_value(values, &tuning_parameters[i])));
-        }
-    }
-    return named;
-}
-
-static void tell_skipped(class_search *s, const int numbers[MOST_GROUP_VALUES], const char *why) {
-    char words[512];
-    const tuning candidate = values_of(s, numbers);
-    search_difference(s->what->group, &s->row, &candidate, words, sizeof words);
-    s->skipped++;
-    bar_hide(s->bar);
-    fprintf(stderr, "oclattn-tune: %s: %s is skipped: %s\n", class_name(s->what), words, why);
-}
-
-static void decide(class_search *s, const int numbers[MOST_GROUP_VALUES], bool better, const json_t *gain,
-                   const char *why) {
-    const tuning candidate = values_of(s, numbers);
-    if (s->decided_count == s->decided_capacity) {
-        const size_t capacity = 2 * s->decided_capacity + 64;
-        tune_decision *decided = realloc(s->decided, capacity * sizeof *decided);
-        if (!decided) {
-            fail_memory(&s->trouble, "the search");
-            return;
-        }
-        s->decided = decided;
-        s->decided_capacity = capacity;
-    }
-    tune_decision *made = &s->decided[s->decided_count++];
-    memcpy(made->values, numbers, sizeof made->values);
-    made->better = better;
-    json_array_append_new(s->candidates,
-                          json_pack("{s:o, s:b, s:O?, s:s?}", "values", named_values(s->what->group, &candidate),
-                                    "better", better, "gain", gain, "skipped", why));
-    if (why) {
-        tell_skipped(s, numbers, why);
-    }
-}
-
-static void hear_end(class_search *s, const json_t *line) {
-    int numbers[MOST_GROUP_VALUES];
-    if (!read_numbers(s, json_object_get(line, "best"), numbers)) {
-        return;
-    }
-    s->has_ended = true;
-    s->best = values_of(s, numbers);
-    s->gain = json_real_value(json_object_get(line, "gain"));
-    s->problems = json_incref(json_object_get(line, "problems"));
-    snprintf(s->end, sizeof s->end, "%.15s", json_string_value(json_object_get(line, "end")));
-}
-
-static void hear(const char *heard, void *user) {
-    class_search *s = user;
-    json_t *line = json_loads(heard, 0, NULL);
-    const json_t *decided = json_object_get(line, "decided");
-    int numbers[MOST_GROUP_VALUES];
-    if (read_numbers(s, json_object_get(line, "starts"), s->running)) {
-        char words[96];
-        s->is_running = true;
-        snprintf(words, sizeof words, "%s, candidate %zu", class_name(s->what), s->decided_count + 1);
-        bar_show(s->bar, words);
-    } else if (read_numbers(s, decided, numbers)) {
-        s->is_running = false;
-        decide(s, numbers, json_is_true(json_object_get(line, "better")), json_object_get(line, "gain"),
-               json_string_value(json_object_get(line, "skipped")));
-    } else if (json_is_string(json_object_get(line, "end"))) {
-        hear_end(s, line);
-    } else if (json_is_true(json_object_get(line, "again"))) {
-        s->again = true;
-    } else if (json_is_string(json_object_get(line, "cannot"))) {
-        fail_with(&s->trouble, (exit_code)json_integer_value(json_object_get(line, "code")), "%s",
-                  json_string_value(json_object_get(line, "cannot")));
-    }
-    json_decref(line);
-}
-
-/* Whether another child should go on. */
-static bool settle_trouble(class_search *s, bool ended, const child_result *child) {
-    if (ended) {
-        return s->again;
-    }
-    if (!s->is_running) {
-        return fail_with(&s->trouble, EXIT_RUNTIME, "the driver %s%s%s", child->trouble,
-                         child->said[0] != '\0' ? ", saying " : "", child->said);
-    }
-    char why[160];
-    snprintf(why, sizeof why, "the driver %s", child->trouble);
-    s->is_running = false;
-    decide(s, s->running, false, NULL, why);
-    return true;
-}
-
-static void run_children(class_search *s, tune_task *task) {
-    bool again = true;
-    for (int i = 0; again && s->trouble.text[0] == '\0'; i++) {
-        child_result child;
-        if (i > MOST_RESTARTS) {
-            fail_with(&s->trouble, EXIT_RUNTIME, "the driver broke down %d times", i);
-            return;
-        }
-        s->again = false;
-        task->decided = s->decided;
-        task->decided_count = s->decided_count;
-        const double left = task->deadline_s - now_s();
-        const bool ended = child_run(worker_run, task, (left > 0 ? left : 0) + PATIENCE_S, hear, s, &child);
-        again = settle_trouble(s, ended, &child);
-        child_clear(&child);
-    }
-    if (!s->has_ended && s->trouble.text[0] == '\0') {
-        fail_with(&s->trouble, EXIT_RUNTIME, "the search ended without a result");
-    }
 }
 
 /* ---- what comes of it ------------------------------------------------------------------------------------------- */
@@ -245,7 +79,7 @@ static void show(const class_search *s, const tuning *start) {
 
 static json_t *result_json(const class_search *s) {
     return json_pack("{s:s, s:s, s:o, s:f, s:I, s:O, s:O}", "class", class_name(s->what), "search", s->end, "values",
-                     named_values(s->what->group, &s->best), "gain", s->gain, "skipped", (json_int_t)s->skipped,
+                     class_values_json(s->what->group, &s->best), "gain", s->gain, "skipped", (json_int_t)s->skipped,
                      "problems", s->problems, "candidates", s->candidates);
 }
 
@@ -267,8 +101,7 @@ static exit_code finish_class(const tune_machine *m, const tune_wish *wish, cons
 
 static exit_code tune_class_for(const tune_machine *m, const tune_wish *wish, const tune_class *what,
                                 const tuning *start, const bar *b, double deadline_s, json_t *results, failure *f) {
-    int ignored[MOST_GROUP_VALUES];
-    class_search s = {.what = what, .bar = b, .row = *start, .candidates = json_array()};
+    class_search s;
     tune_task task = {.what = what,
                       .platform_index = m->played.platform_index,
                       .device_index = m->played.device_index,
@@ -276,13 +109,15 @@ static exit_code tune_class_for(const tune_machine *m, const tune_wish *wish, co
                       .start = *start,
                       .quick = wish->quick,
                       .deadline_s = deadline_s};
-    s.values = (int)search_values(what->group, start, ignored);
+    class_search_init(&s, what, start, b);
     bar_show(b, class_name(what));
-    run_children(&s, &task);
+    if (what->alone) {
+        class_try_list(&s, &task);
+    } else {
+        class_descend(&s, &task);
+    }
     const exit_code code = finish_class(m, wish, &s, start, results, f);
-    json_decref(s.candidates);
-    json_decref(s.problems);
-    free(s.decided);
+    class_search_clear(&s);
     return code;
 }
 
@@ -304,7 +139,7 @@ static void tell_done(const tune_class *c, const tuning_record *record, const tu
         fflush(stdout);
     }
     json_array_append_new(results, json_pack("{s:s, s:s, s:o}", "class", class_name(c), "search", "measured before",
-                                             "values", named_values(c->group, &record->values)));
+                                             "values", class_values_json(c->group, &record->values)));
 }
 
 static int count_to_do(const tune_machine *m, const tune_wish *wish, const tuning_record *records) {

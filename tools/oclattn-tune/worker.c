@@ -64,7 +64,7 @@ static const tune_decision *find_decision(const worker *w, const tuning *candida
 }
 
 static bool open_contest(worker *w) {
-    return w->contest.is_open || contest_open(&w->contest, w->task, &w->best, &w->trouble);
+    return w->contest.is_open || contest_open(&w->contest, w->task, &w->best, w->task->what->variant, &w->trouble);
 }
 
 static search_answer judge(worker *w, const tuning *candidate) {
@@ -105,16 +105,16 @@ static json_t *rate_json(const tune_problem *problem, double seconds) {
 }
 
 /* gains: the champion is taken. */
-static json_t *times_json(const worker *w, const contest_times *times, bool gains) {
+static json_t *times_json(const worker *w, double least_s[][2], bool gains) {
     json_t *list = json_array();
     for (int i = 0; i < CONTEST_PROBLEMS; i++) {
         const tune_problem *problem = &w->contest.works[i].problem;
         char words[128];
-        if (times->least_s[i][0] > 0) {
+        if (least_s[i][0] > 0) {
             problem_describe(problem, words, sizeof words);
             json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "problem", words, "before_gflops",
-                                                  rate_json(problem, times->least_s[i][0]), "after_gflops",
-                                                  rate_json(problem, times->least_s[i][gains ? 1 : 0])));
+                                                  rate_json(problem, least_s[i][0]), "after_gflops",
+                                                  rate_json(problem, least_s[i][gains ? 1 : 0])));
         }
     }
     return list;
@@ -132,7 +132,7 @@ static void end(worker *w, search_end how) {
     const bool gains = difference[0] != '\0' && times.gain >= NEEDED_GAIN;
     const char *word = w->task->quick ? "quick" : how == SEARCH_FINISHED ? "finished" : "stopped";
     say(w, json_pack("{s:s, s:o, s:f, s:o}", "end", word, "best", values_json(w, gains ? &w->best : &w->task->start),
-                     "gain", gains ? times.gain : 1.0, "problems", times_json(w, &times, gains)));
+                     "gain", gains ? times.gain : 1.0, "problems", times_json(w, times.least_s, gains)));
 }
 
 static void search_class(worker *w) {
@@ -149,6 +149,24 @@ static void search_class(worker *w) {
     } else {
         end(w, how);
     }
+}
+
+/* Against the library's own kernel, which is the same in all processes. */
+static void measure_alone(worker *w) {
+    const bool is_cpu = (w->contest.device.context->caps.type & CL_DEVICE_TYPE_CPU) != 0;
+    const char *yardstick = is_cpu ? "projection_tiled_cpu" : "projection_portable";
+    double least_s[CONTEST_PROBLEMS][2] = {{0}}, gain = 0;
+    failure reason = {.code = EXIT_DONE};
+    if (!contest_open(&w->contest, w->task, &w->task->start, yardstick, &w->trouble)) {
+        say_failure(w, &w->trouble);
+        return;
+    }
+    say(w, json_pack("{s:o}", "starts", values_json(w, &w->task->start)));
+    const bool good = contest_measure(&w->contest, &w->task->start, least_s, &gain, &reason);
+    json_t *why = good ? json_null() : json_string(reason.text);
+    say(w, json_pack("{s:o, s:o, s:o, s:o}", "measured", values_json(w, &w->task->start), "gain",
+                     good ? json_real(gain) : json_null(), "skipped", why ? why : json_string("?"), "problems",
+                     times_json(w, least_s, true)));
 }
 
 /* No cache: nobody will want all the candidates' kernels again. Those of a quick search are few. */
@@ -176,7 +194,11 @@ void worker_run(FILE *to, void *task) {
     worker w = {.task = task, .to = to, .best = ((const tune_task *)task)->start};
     setenv("OCLATTN_TUNING", w.task->candidate_file, 1);
     if (open_device(&w)) {
-        search_class(&w);
+        if (w.task->what->alone) {
+            measure_alone(&w);
+        } else {
+            search_class(&w);
+        }
     } else {
         say_failure(&w, &w.trouble);
     }

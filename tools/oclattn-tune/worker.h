@@ -31,6 +31,9 @@ typedef struct tune_task {
 /* A child_job; data: a tune_task. Lines of JSON:
  *     {"starts": [values]}
  *     {"decided": [values], "better", "gain" or null, "skipped": why or null}
+ *     {"measured": [values], "gain" or null, "skipped": why or null, "problems": as below}
+ *                                of a class whose values are set once: `start`, and the gain over the library's own
+ * kernel
  *     {"again": true}            the device is no longer to be trusted: start another process
  *     {"end": "finished", "stopped" or "quick", "best": [values], "gain", "problems": [{"problem", "before_gflops",
  *      "after_gflops"}]}
