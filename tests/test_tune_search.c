@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "oclattn-tune/classes.h"
 #include "oclattn-tune/search.h"
 
 enum { LANES = 16, MOST_ASKED = 1000 };
@@ -154,11 +155,28 @@ static void test_differences(void **state) {
     assert_string_equal(words, "groups 4 -> 9");
 }
 
+/* The library would take no other. */
+static void test_listed_candidates_obey_the_rules(void **state) {
+    (void)state;
+    int found = 0;
+    for (size_t i = 0; i < tune_class_count; i++) {
+        tuning values = cpu_values();
+        for (size_t index = 0; class_candidate(&tune_classes[i], index, &values); index++) {
+            text why = {0};
+            if (!tuning_check(&values, tune_classes[i].group, LANES, &why)) {
+                fail_msg("candidate %zu: %s", index, why.data);
+            }
+            found++;
+        }
+    }
+    assert_true(found > 3);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_finds_what_is_best), cmocka_unit_test(test_every_group_ends),
         cmocka_unit_test(test_it_stops_when_told),    cmocka_unit_test(test_sizes_of_work_groups_double),
-        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_differences),           cmocka_unit_test(test_listed_candidates_obey_the_rules),
     };
     return cmocka_run_group_tests_name("search", tests, NULL, NULL);
 }

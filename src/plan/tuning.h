@@ -71,6 +71,7 @@ enum { TUNING_PATH_SIZE = 512 };
 /* Every value is described in tuning_parameters.c. */
 typedef struct tuning {
     const char *row;             /* of the table, for people; static */
+    const char *clblast_row;     /* and that of CLBlast's parameters, which go by the driver's compiler */
     char path[TUNING_PATH_SIZE]; /* of the tuning file, its end where it is too long */
     bool from_file[TUNING_GROUPS];
     int local_size;     /* work-items per work-group that kernels without local memory ask for */

@@ -108,15 +108,17 @@ const size_t tune_class_count = sizeof tune_classes / sizeof tune_classes[0];
     .vwmd = m_vector, .vwnd = n_vector, .pada = 1, .padb = 1
 
 static const clblast_tiles clblast_candidates[] = {
-    {.overrides = 1, XGEMM(64, 8, 32, 16, 1, 8, 4, 2, 0), XGEMM_DIRECT(16, 16, 1, 4, 1, 1), .min_indirect_size = 64},
-    {.overrides = 1, XGEMM(16, 128, 16, 16, 8, 2, 1, 2, 0), XGEMM_DIRECT(32, 16, 2, 4, 1, 1), .min_indirect_size = 64},
-    {.overrides = 1, XGEMM(64, 32, 32, 16, 16, 2, 4, 2, 0), XGEMM_DIRECT(32, 8, 8, 2, 4, 4), .min_indirect_size = 64},
-    {.overrides = 1, XGEMM(32, 8, 32, 1, 1, 2, 16, 8, 0), XGEMM_DIRECT(32, 1, 4, 4, 8, 8), .min_indirect_size = 64},
+    {.overrides = 1, XGEMM(64, 8, 32, 16, 1, 8, 4, 2, 0), XGEMM_DIRECT(8, 8, 8, 2, 1, 1), .min_indirect_size = 1},
+    {.overrides = 1, XGEMM(16, 32, 16, 1, 1, 2, 8, 8, 0), XGEMM_DIRECT(8, 8, 8, 2, 1, 1), .min_indirect_size = 1},
+    {.overrides = 1, XGEMM(64, 16, 32, 16, 2, 4, 4, 4, 0), XGEMM_DIRECT(8, 8, 8, 2, 1, 1), .min_indirect_size = 1},
+    {.overrides = 1, XGEMM(128, 8, 32, 32, 1, 8, 4, 2, 0), XGEMM_DIRECT(8, 8, 8, 2, 1, 1), .min_indirect_size = 1},
+    {.overrides = 1, XGEMM(16, 64, 16, 1, 2, 2, 8, 8, 0), XGEMM_DIRECT(8, 8, 8, 2, 1, 1), .min_indirect_size = 1},
     {.overrides = 1, XGEMM(64, 64, 32, 8, 8, 2, 4, 4, 1), XGEMM_DIRECT(32, 8, 8, 2, 2, 2), .min_indirect_size = 512},
     {.overrides = 1,
      XGEMM(128, 128, 16, 16, 16, 2, 4, 4, 1),
      XGEMM_DIRECT(32, 16, 16, 8, 1, 1),
      .min_indirect_size = 512},
+    {.overrides = 1, XGEMM(128, 64, 16, 16, 8, 2, 4, 4, 0), XGEMM_DIRECT(32, 16, 8, 2, 2, 1), .min_indirect_size = 512},
 };
 
 bool class_candidate(const tune_class *c, size_t index, tuning *values) {
