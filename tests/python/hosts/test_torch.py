@@ -1,4 +1,5 @@
 """Inside PyTorch: tensors as arguments, the operator, and enable() under models of others."""
+import ctypes
 import multiprocessing
 import subprocess
 import sys
@@ -235,6 +236,27 @@ def test_neither_results_nor_refusals_leak():
         with pytest.raises(RuntimeError):
             OP(torch.randn(1, 1, 65536, 16), k, k, mask=torch.ones(65536, 16, dtype=torch.bool))
     assert resident_kilobytes() - before < 100 * 1024
+
+
+class MallocInfo(ctypes.Structure):
+    """mallinfo2 of glibc; `used` is its uordblks."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks",
+                                                     "fsmblks", "used", "fordblks", "keepcost")]
+
+
+def test_values_of_options_do_not_leak(qkv):
+    """PyTorch puts each optional that is given on the heap, at least 32 bytes with malloc's own."""
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallinfo2"):
+        pytest.skip("SKIP: the C library has no mallinfo2, which counts bytes")
+    libc.mallinfo2.restype = MallocInfo
+    options = {"mask": torch.ones(7, dtype=torch.bool), "sinks": torch.zeros(4), "scale": 0.5}
+    before = 0
+    for at in range(2050):
+        before = libc.mallinfo2().used if at == 50 else before
+        OP(*qkv, **options)
+    assert libc.mallinfo2().used - before < 2000 * 32
 
 
 # ---- models of others ------------------------------------------------------------------------------------------------

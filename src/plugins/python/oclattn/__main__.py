@@ -31,14 +31,15 @@ def demo(arguments: argparse.Namespace) -> int:
     tensors = read_file(arguments.weights, arguments.prefix)[0]
     x = tensors.get("H", np.random.default_rng(0).standard_normal((16, layer.d_model)).astype(np.float32))
     print(explain(layer, x))
-    right = report_error(layer(x), tensors)
+    if not report_error(layer(x), tensors):
+        return 1
     folder = pathlib.Path(arguments.out)
     folder.mkdir(parents=True, exist_ok=True)
     for name, picture in (("heads", plot.heads(layer, x)), ("stages", plot.stages(layer, x))):
         files = [folder / (name + ending) for ending in (".png", ".svg")]
         picture.save(*files)
         print("wrote %s and %s" % tuple(files))
-    return 0 if right else 1
+    return 0
 
 
 def report_error(result: Any, tensors: Dict[str, Any]) -> bool:
