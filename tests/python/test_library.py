@@ -60,6 +60,10 @@ def test_every_init_function_agrees_on_the_size():
         assert fresh(struct).struct_size == ctypes.sizeof(struct)
 
 
+def test_the_package_has_the_version_of_the_library():
+    assert '\nversion = "%s"\n' % oclattn.__version__ in (ROOT / "pyproject.toml").read_text()
+
+
 def test_devices():
     found = oclattn.devices()
     assert found and all(device.kind in ("cpu", "gpu", "accelerator", "other") for device in found)

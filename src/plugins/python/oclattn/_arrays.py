@@ -125,12 +125,12 @@ def check_float(view: View) -> None:
     convert = "%s.float()" % view.name if is_torch(view.owner) else "%s.astype(np.float32)" % view.name
     if view.type.startswith("complex"):
         convert = "%s.real and %s.imag as arrays of their own" % (view.name, view.name)
-    raise InvalidTypeError("%s has elements of type %s; %s is computed with, so pass %s" % (
+    raise InvalidTypeError("%s has elements of type %s; oclattn computes with %s: pass %s" % (
         view.name, view.type, FLOAT_TYPES, convert))
 
 
 _RANK_HELP = {
-    (4, 3): "%s[None] adds a batch of one, and %s[:, None] a head",
+    (4, 3): "%s[None] adds a batch of one, and %s[:, None] adds a head",
     (4, 2): "%s[None, None] adds a batch and a head of one",
     (4, 5): "%s.reshape(-1, *%s.shape[2:]) joins the first two",
     (3, 1): "%s[None, None] adds the rest",
