@@ -12,8 +12,8 @@ from ._options import Align, Alibi, Options, Sizes, Window
 
 _DIMS = {"q": ("batch", "heads", "queries", "head_dim"), "k": ("batch", "kv_heads", "keys", "head_dim"),
          "v": ("batch", "kv_heads", "keys", "v_dim")}
-_LAYOUT = ("arrays are [batch, heads, length, width]; x.transpose(0, 2, 1, 3) makes such a one of [batch, length, heads, "
-           "width]")
+_LAYOUT = ("arrays are [batch, heads, length, width]; x.transpose(0, 2, 1, 3) makes such a one of "
+           "[batch, length, heads, width]")
 
 
 def _disagree(what: str, a: str, a_size: int, b: str, b_size: int) -> InvalidArgumentError:
