@@ -17,13 +17,13 @@ usage() {
     cat <<'END'
 Usage: tools/test.sh [--long] [--hosts] [--device SPEC]
 
-Installs the Debian packages that are missing (as root, or through sudo), and Intel's OpenCL runtime for CPUs and pytest
-(into private virtual environments), builds the library with gcc, with clang, and with sanitizers, and the Python package,
-and runs every test on every OpenCL device: PoCL, Intel's runtime, and those of the drivers that the system has. Under 25
-minutes on two cores.
+Installs the Debian packages that are missing (as root, or through sudo), and Intel's OpenCL runtime for CPUs and
+pytest (into private virtual environments), builds the library with gcc, with clang, and with sanitizers, and the
+Python package, and runs every test on every OpenCL device: PoCL, Intel's runtime, and those of the drivers that the
+system has. Under 25 minutes on two cores.
 
   --long          larger sweeps and valgrind besides; takes hours
-  --hosts         accuracy beside PyTorch's and the PyTorch operator, besides; downloads 3 GB the first time
+  --hosts         accuracy beside PyTorch's and the operator in it, besides; downloads 3 GB the first time
   --device SPEC   this device only: "gpu", "cpu", "P:D", or a part of a name
 
 Exit code 0: all passed. What was not run is listed as SKIP, with the reason. With CI=true in the environment, warnings
