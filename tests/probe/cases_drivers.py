@@ -40,6 +40,29 @@ class DriverCases:
         expect(len(document["loader"]["vendors"]) == 3, document["loader"])
         self.narrow(code=None, OCL_ICD_VENDORS=vendors, OCLATTN_DEVICE="")
 
+    def test_driver_that_offers_nothing(self):
+        """A library that is none, lacks another, is no driver, and one without platforms: each with its reason."""
+        text = os.path.join(self.folder, "libtext.so")
+        with open(text, "w") as file:
+            file.write("no library\n")
+        vendors = self.make_vendors("silent", [("a.icd", text), ("b.icd", self.options.layer), ("c.icd", "libnone.so.1"),
+                                               ("d.icd", self.options.fake), ("e.icd", self.options.fake)])
+        document = self.json(OCL_ICD_VENDORS=vendors, OCLATTN_DEVICE="")
+        problems = [vendor["problem"] for vendor in document["loader"]["vendors"]]
+        for problem, words in zip(problems, ("cannot be loaded", "no OpenCL driver", "libnone.so.1")):
+            expect(words in problem, problems)
+        expect(problems[3:] == [None, None], problems)
+        document = self.json(code=3, **self.alone(FAKE_PLATFORMS="0"))
+        expect("offers no platform" in document["loader"]["vendors"][0]["problem"], document["loader"])
+        expect("offers no platform" in self.narrow(code=3, **self.alone(FAKE_PLATFORMS="0")), "text")
+
+    def test_library_instead_of_a_folder(self):
+        document = self.json(OCL_ICD_VENDORS=self.options.fake, OCLATTN_DEVICE="")
+        expect([vendor["path"] for vendor in document["loader"]["vendors"]] == [self.options.fake], document["loader"])
+        document = self.json("--timeout", 5, code=4, OCL_ICD_VENDORS=self.options.fake, OCLATTN_DEVICE="",
+                             FAKE_CONSTRUCTOR="crash")
+        expect(document["loader"]["vendors"][0]["culprit"] is True, document["loader"])
+
     def test_one_icd(self):
         """OCL_ICD_VENDORS may name a file, as Debian's loader takes it."""
         vendors = self.make_vendors("one", [("one.icd", self.options.fake), ("other.icd", "/no/such/library.so")])

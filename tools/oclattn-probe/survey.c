@@ -9,6 +9,7 @@
 #include "hints.h"
 #include "properties.h"
 #include "query.h"
+#include "silent.h"
 #include "survey_parts.h"
 #include "vendors.h"
 
@@ -139,6 +140,9 @@ json_t *survey_make(double limit_s) {
     }
     if (has_broken_platform(platforms)) {
         name_culprits(loader, platforms, limit_s);
+    }
+    if ((size_t)count < json_array_size(json_object_get(loader, "vendors"))) {
+        explain_silent_drivers(json_object_get(loader, "vendors"), limit_s);
     }
     json_array_extend(platforms, apart);
     json_decref(apart);

@@ -77,6 +77,13 @@ static void add_single(json_t *vendors, const char *named) {
     add_vendor(vendors, path, slash ? slash + 1 : named);
 }
 
+/* Some loaders take a library in place of the folder. */
+static void add_library(json_t *vendors, const char *path) {
+    const char *slash = strrchr(path, '/');
+    json_array_append_new(vendors, json_pack("{s:o, s:o, s:o, s:n}", "file", text_json(slash ? slash + 1 : path),
+                                             "path", text_json(path), "library", text_json(path), "problem"));
+}
+
 static int is_icd(const struct dirent *entry) {
     return has_ending(entry->d_name, ".icd");
 }
@@ -87,6 +94,10 @@ void vendors_list(json_t *vendors) {
     struct stat status;
     if (has_ending(folder, ".icd") && !(stat(folder, &status) == 0 && S_ISDIR(status.st_mode))) {
         add_single(vendors, folder);
+        return;
+    }
+    if (stat(folder, &status) == 0 && S_ISREG(status.st_mode)) {
+        add_library(vendors, folder);
         return;
     }
     const int count = scandir(folder, &names, is_icd, alphasort);

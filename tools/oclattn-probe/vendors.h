@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-/* Where the loader looks: a folder, or a single .icd file. */
+/* Where the loader looks: a folder, a single .icd file, or a driver's library. */
 const char *vendors_folder(void);
 
 /* Adds {"file", "path", "library", "problem"} for every .icd file there. */
