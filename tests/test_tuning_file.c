@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "plan/tuning_file.h"
+#include "plan/tuning_kernels.h"
 #include "plan/tuning_lines.h"
 #include "plan/tuning_parameters.h"
 #include "support/log_capture.h"
@@ -69,8 +70,9 @@ static text head_of(const char *name, const char *driver) {
 }
 
 static void add_group(text *to, tuning_group group, const char *lines) {
+    tuning_kernels kernels = {{NULL}, {0}};
     text_format(to, "[%s]\nkernel = %016llx\n%s", tuning_groups[group].name,
-                (unsigned long long)tuning_kernel_version(group), lines);
+                (unsigned long long)tuning_kernels_version(&kernels, group), lines);
 }
 
 /* A file for the fixture's device with one group. */

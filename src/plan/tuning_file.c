@@ -1,13 +1,12 @@
 #include "tuning_file.h"
 
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../program/file.h"
-#include "../program/hash.h"
-#include "../program/source.h"
+#include "tuning_kernels.h"
 #include "tuning_lines.h"
 #include "tuning_parameters.h"
 
@@ -25,8 +24,8 @@ typedef struct tuning_reader {
     int group, group_line;
     tuning_record read;
     uint64_t kernel;
-    char trouble[TROUBLE_SIZE];       /* "" or why it is refused */
-    uint64_t versions[TUNING_GROUPS]; /* 0: not asked yet */
+    char trouble[TROUBLE_SIZE]; /* "" or why it is refused */
+    tuning_kernels kernels;
 } tuning_reader;
 
 /* ---- which file ------------------------------------------------------------------------------------------------- */
@@ -47,30 +46,6 @@ bool tuning_file_path(const oclattn_context *context, text *path) {
         text_format(path, "%s/tuning", context->cache_dir);
     }
     return path->length > 0 && !path->failed;
-}
-
-uint64_t tuning_kernel_version(tuning_group group) {
-    uint64_t version = HASH_START;
-    for (int i = 0; i < TUNING_KERNELS && tuning_groups[group].kernel_files[i] != NULL; ++i) {
-        text source = {0};
-        if (source_expand(tuning_groups[group].kernel_files[i], &source, NULL) != OCLATTN_OK) {
-            text_clear(&source);
-            return 0;
-        }
-        version = hash_bytes(version, source.data, source.length);
-        text_clear(&source);
-    }
-    return version;
-}
-
-/* The width classes share a kernel, and the work. */
-static uint64_t kernel_version(tuning_reader *reader, int group) {
-    const bool is_class = group >= TUNING_ATTENTION_64 && group <= TUNING_ATTENTION_256;
-    uint64_t *version = &reader->versions[is_class ? TUNING_ATTENTION_64 : group];
-    if (*version == 0) {
-        *version = tuning_kernel_version((tuning_group)group);
-    }
-    return *version;
 }
 
 /* ---- a group ---------------------------------------------------------------------------------------------------- */
@@ -127,7 +102,7 @@ static void close_group(tuning_reader *reader) {
     const char *name = tuning_groups[group].name;
     if (reader->kernel == 0) {
         refuse(reader, "it does not say which kernel was measured%s", "");
-    } else if (reader->kernel != kernel_version(reader, group)) {
+    } else if (reader->kernel != tuning_kernels_version(&reader->kernels, (tuning_group)group)) {
         log_line(log, OCLATTN_LOG_INFO,
                  "tuning file %s, line %d: [%s] is ignored: it was measured with another version of the kernel; "
                  "oclattn-tune measures again",

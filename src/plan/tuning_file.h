@@ -17,8 +17,6 @@
 #ifndef OCLATTN_PLAN_TUNING_FILE_H
 #define OCLATTN_PLAN_TUNING_FILE_H
 
-#include <stdint.h>
-
 #include "../program/context.h"
 #include "tuning.h"
 
@@ -48,8 +46,5 @@ bool tuning_file_store(const oclattn_context *context, const char *path, tuning_
 
 /* Makes its folder, and says whether it can be written there. False: errno says why. */
 bool tuning_file_may_be_stored(const char *path);
-
-/* The version of a group's kernel: a hash of all its source; 0 where that cannot be read. */
-uint64_t tuning_kernel_version(tuning_group group);
 
 #endif

@@ -7,6 +7,7 @@
 #include "../program/file.h"
 #include "../program/os.h"
 #include "tuning_file.h"
+#include "tuning_kernels.h"
 #include "tuning_lines.h"
 #include "tuning_parameters.h"
 
@@ -63,7 +64,9 @@ static void load_old(const oclattn_context *context, const char *path, const cha
 }
 
 static void add_group(text *to, tuning_group group, const tuning_record *record) {
-    text_format(to, "[%s]\nkernel = %016" PRIx64 "\n", tuning_groups[group].name, tuning_kernel_version(group));
+    tuning_kernels kernels = {{NULL}, {0}};
+    text_format(to, "[%s]\nkernel = %016" PRIx64 "\n", tuning_groups[group].name,
+                tuning_kernels_version(&kernels, group));
     for (size_t i = 0; i < tuning_parameter_count; ++i) {
         const tuning_parameter *parameter = &tuning_parameters[i];
         if (parameter->group == group) {

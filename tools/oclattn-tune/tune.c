@@ -67,11 +67,11 @@ static void show(const class_search *s, const tuning *start) {
     search_difference(s->what->group, start, &s->best, words, sizeof words);
     sum_up(s, measured, sizeof measured);
     if (words[0] != '\0') {
-        printf("%s: %.0f %% faster with %s (%zu candidates, %s)\n", class_name(s->what), 100 * (s->gain - 1), words,
-               s->decided_count, s->end);
+        printf("%s: %.0f %% faster with %s (%zu candidate%s, %s)\n", class_name(s->what), 100 * (s->gain - 1), words,
+               s->decided_count, s->decided_count == 1 ? "" : "s", s->end);
     } else {
-        printf("%s: nothing is %.0f %% faster among %zu candidates (%s)\n", class_name(s->what),
-               100 * (NEEDED_GAIN - 1), s->decided_count, s->end);
+        printf("%s: nothing is %.0f %% faster among %zu candidate%s (%s)\n", class_name(s->what),
+               100 * (NEEDED_GAIN - 1), s->decided_count, s->decided_count == 1 ? "" : "s", s->end);
     }
     printf("    %s\n", measured);
     fflush(stdout);
