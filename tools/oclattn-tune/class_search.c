@@ -236,6 +236,12 @@ static void settle_best(class_search *s, tune_task *task, list_result *first, li
     snprintf(s->end, sizeof s->end, "%s", task->quick ? "quick" : stopped ? "stopped" : "finished");
 }
 
+static bool is_same(const class_search *s, const tuning *values) {
+    char difference[512];
+    search_difference(s->what->group, &s->start, values, difference, sizeof difference);
+    return difference[0] == '\0';
+}
+
 void class_try_list(class_search *s, tune_task *task) {
     list_result first = {.values = s->start}, best = {.values = s->start};
     bool stopped = false;
@@ -247,7 +253,9 @@ void class_try_list(class_search *s, tune_task *task) {
             break;
         }
         list_result candidate = {.values = values};
-        measure_alone(s, task, &candidate);
+        if (!is_same(s, &values)) {
+            measure_alone(s, task, &candidate);
+        }
         take_if_better(&best, &candidate);
         json_decref(candidate.problems);
     }
