@@ -45,8 +45,8 @@ class DriverCases:
         text = os.path.join(self.folder, "libtext.so")
         with open(text, "w") as file:
             file.write("no library\n")
-        vendors = self.make_vendors("silent", [("a.icd", text), ("b.icd", self.options.layer), ("c.icd", "libnone.so.1"),
-                                               ("d.icd", self.options.fake), ("e.icd", self.options.fake)])
+        libraries = (text, self.options.layer, "libnone.so.1", self.options.fake, self.options.fake)
+        vendors = self.make_vendors("silent", [("%d.icd" % i, library) for i, library in enumerate(libraries)])
         document = self.json(OCL_ICD_VENDORS=vendors, OCLATTN_DEVICE="")
         problems = [vendor["problem"] for vendor in document["loader"]["vendors"]]
         for problem, words in zip(problems, ("cannot be loaded", "no OpenCL driver", "libnone.so.1")):

@@ -77,6 +77,14 @@ class SelftestCases:
         expect(results[0]["result"] == "SKIP" and "wide" in results[0]["reason"], results)
 
     @on_device
+    def test_device_with_little_memory(self):
+        """What does not fit is no fault of the kernel."""
+        env = {"OPENCL_LAYERS": self.options.layer, "OCLATTN_LAYER_MAX_ALLOCATION": "100000"}
+        test = self.json("--selftest", "--variant", "attention_portable", "--problem", "3", **env)["selftest"]
+        result = test["results"][0]
+        expect(result["result"] == "SKIP" and "largest buffer" in result["reason"], result)
+
+    @on_device
     def test_quarantine(self):
         variant = self.projection()["variant"]
         if variant == "projection_portable":

@@ -28,7 +28,7 @@ extern const problem_set split_problems, merge_problems, states_problems;
 extern const problem_set mha_problems; /* the chain of all */
 
 void fail_test(outcome *result, const char *reason);
-/* Of a call that did not succeed: what the library refuses, with a reason, is no failure. */
+/* Of a call that did not succeed: what the library refuses, or has no memory for, with a reason, is no failure. */
 void take_status(outcome *result, oclattn_status status, const oclattn_error *error);
 /* A NaN where a number is expected is out of bounds. */
 void compare_one(outcome *result, const char *what, size_t i, double found, double expected, double tolerance);

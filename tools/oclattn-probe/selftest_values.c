@@ -92,7 +92,8 @@ void fail_test(outcome *result, const char *reason) {
 void take_status(outcome *result, oclattn_status status, const oclattn_error *error) {
     char reason[480];
     snprintf(reason, sizeof reason, "%.*s", (int)strcspn(error->message, "\n"), error->message);
-    result->verdict = status == OCLATTN_UNSUPPORTED ? VERDICT_SKIP : VERDICT_FAIL;
+    const bool refused = status == OCLATTN_UNSUPPORTED || status == OCLATTN_OUT_OF_MEMORY;
+    result->verdict = refused ? VERDICT_SKIP : VERDICT_FAIL;
     snprintf(result->reason, sizeof result->reason, "%s: %.440s", oclattn_status_string(status), reason);
 }
 
