@@ -3,8 +3,8 @@
 
     run_tune_tests.py --tune PATH/oclattn-tune --run PATH/oclattn-run --kernels cl
 
-Standard library only. The device is OCLATTN_DEVICE's, or the tool's own choice. Nothing here depends on speed but one case,
-where the kernel idles for a whole millisecond on purpose.
+Standard library only. The device is OCLATTN_DEVICE's, or the tool's own choice. Nothing here depends on speed but where a
+kernel idles for a whole millisecond on purpose.
 """
 import argparse
 import json
