@@ -7,36 +7,26 @@
     o = call.result()
 """
 import ctypes as c
+import pathlib
+import sys
 
 import ml_dtypes
 import numpy as np
 
-TYPES = {np.dtype(np.float32): 1, np.dtype(np.float16): 2, np.dtype(ml_dtypes.bfloat16): 3}
-CAUSAL, KV_LENS = 1 << 1, 1 << 8
-ALIGN_TOP_LEFT = 1
-MHA_WEIGHTS_OUT_IN = 1 << 1
-MHA_BIASES = (1 << 2) | (1 << 3) | (1 << 4) | (1 << 5)
+# The Python package's declarations of oclattn.h, without the package, which would load the library that it carries.
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "src/plugins/python/oclattn"))
+import _structs  # noqa: E402
+from _structs import (  # noqa: E402
+    AttentionArgs, AttentionDesc, ContextOptions, Error, MhaArgs, MhaDesc, MhaWeightsArgs, Tensor)
+sys.path.pop(0)
+
+TYPES = {np.dtype(np.float32): _structs.F32, np.dtype(np.float16): _structs.F16,
+         np.dtype(ml_dtypes.bfloat16): _structs.BF16}
+MHA_BIASES = _structs.MHA_B_Q | _structs.MHA_B_K | _structs.MHA_B_V | _structs.MHA_B_HEAD
 MEM_READ_WRITE, MEM_READ_ONLY, MEM_COPY_HOST_PTR = 1 << 0, 1 << 2, 1 << 5
 
 
-class Error(c.Structure):
-    _fields_ = [("status", c.c_int), ("cl_code", c.c_int32), ("message", c.c_char * 2048)]
-
-
-class ContextOptions(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("device", c.c_char_p), ("cache_dir", c.c_char_p), ("log_level", c.c_int),
-                ("log", c.c_void_p), ("log_user", c.c_void_p)]
-
-
-class DeviceInfo(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("platform_index", c.c_int32), ("device_index", c.c_int32),
-                ("name", c.c_char * 128), ("vendor", c.c_char * 128), ("platform", c.c_char * 128),
-                ("driver", c.c_char * 128), ("type", c.c_uint64), ("compute_units", c.c_uint32),
-                ("global_memory_bytes", c.c_uint64), ("max_allocation_bytes", c.c_uint64),
-                ("local_memory_bytes", c.c_uint64), ("max_work_group_size", c.c_uint64),
-                ("host_unified_memory", c.c_int32), ("has_fp16", c.c_int32), ("has_fp64", c.c_int32),
-                ("has_subgroups", c.c_int32), ("alias_of", c.c_int32)]
-
+class DeviceInfo(_structs.DeviceInfo):
     @property
     def spec(self):
         return "%d:%d" % (self.platform_index, self.device_index)
@@ -46,64 +36,7 @@ class DeviceInfo(c.Structure):
         return "%s (%s)" % (self.name.decode(), self.platform.decode())
 
 
-class Tensor(c.Structure):
-    _fields_ = [("buffer", c.c_void_p), ("offset", c.c_int64), ("strides", c.POINTER(c.c_int64))]
-
-
-class ScoreOptions(c.Structure):
-    _fields_ = [("flags", c.c_uint32), ("align", c.c_int), ("scale", c.c_float), ("softcap", c.c_float),
-                ("window_left", c.c_int64), ("window_right", c.c_int64), ("bias_type", c.c_int),
-                ("reserved_type", c.c_uint32), ("mask_strides", c.c_int64 * 4), ("bias_strides", c.c_int64 * 4),
-                ("mask_kv_len", c.c_int64), ("bias_kv_len", c.c_int64), ("q_rows", c.c_int64), ("kv_rows", c.c_int64),
-                ("reserved", c.c_int64 * 6)]
-
-
-class ScoreInputs(c.Structure):
-    _fields_ = [(name, Tensor) for name in ("mask", "bias", "bias_scale", "alibi_slopes", "sinks", "q_lens", "kv_lens",
-                                            "q_starts", "kv_starts", "offsets")] + [("reserved", Tensor * 4)]
-
-
-class AttentionDesc(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("q_type", c.c_int), ("k_type", c.c_int), ("v_type", c.c_int),
-                ("o_type", c.c_int), ("batch", c.c_int64), ("q_heads", c.c_int64), ("kv_heads", c.c_int64),
-                ("q_len", c.c_int64), ("kv_len", c.c_int64), ("head_dim", c.c_int64), ("v_dim", c.c_int64),
-                ("q_strides", c.c_int64 * 3), ("k_strides", c.c_int64 * 3), ("v_strides", c.c_int64 * 3),
-                ("o_strides", c.c_int64 * 3), ("want_lse", c.c_int32), ("scores_kind", c.c_int),
-                ("lse_strides", c.c_int64 * 3), ("scores_strides", c.c_int64 * 3), ("kv_chunk", c.c_int64),
-                ("variant", c.c_char_p), ("score", ScoreOptions)]
-
-
-class AttentionArgs(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("q", Tensor), ("k", Tensor), ("v", Tensor), ("o", Tensor),
-                ("lse", Tensor), ("scores", Tensor), ("score", ScoreInputs), ("q_len", c.c_int64),
-                ("kv_len", c.c_int64), ("workspace", c.c_void_p)]
-
-
-class MhaDesc(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("flags", c.c_uint32), ("x_type", c.c_int), ("w_type", c.c_int),
-                ("y_type", c.c_int), ("batch", c.c_int64), ("q_len", c.c_int64), ("kv_len", c.c_int64),
-                ("d_model", c.c_int64), ("kv_width", c.c_int64), ("n_heads", c.c_int64), ("n_kv_heads", c.c_int64),
-                ("head_dim", c.c_int64), ("v_dim", c.c_int64), ("x_strides", c.c_int64 * 2),
-                ("kv_strides", c.c_int64 * 2), ("y_strides", c.c_int64 * 2), ("projection_variant", c.c_char_p),
-                ("attention_variant", c.c_char_p), ("score", ScoreOptions)]
-
-
-class MhaWeightsArgs(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t)] + [
-        (name, Tensor) for name in ("w_q", "w_k", "w_v", "w_head", "b_q", "b_k", "b_v", "b_head")]
-
-
-class MhaArgs(c.Structure):
-    _fields_ = [("struct_size", c.c_size_t), ("x", Tensor), ("kv", Tensor), ("y", Tensor), ("weights", c.c_void_p),
-                ("score", ScoreInputs), ("workspace", c.c_void_p)]
-
-
-INIT_FUNCTIONS = {
-    ContextOptions: "oclattn_context_options_init", DeviceInfo: "oclattn_device_info_init",
-    AttentionDesc: "oclattn_attention_desc_init", AttentionArgs: "oclattn_attention_args_init",
-    MhaDesc: "oclattn_mha_desc_init", MhaWeightsArgs: "oclattn_mha_weights_args_init",
-    MhaArgs: "oclattn_mha_args_init",
-}
+INIT_FUNCTIONS = {**_structs.INIT_FUNCTIONS, DeviceInfo: _structs.INIT_FUNCTIONS[_structs.DeviceInfo]}
 
 
 class Failure(Exception):
@@ -260,12 +193,12 @@ class AttentionCall(Call):
         desc.k_type, desc.v_type = TYPES[k.dtype], TYPES[v.dtype]
         desc.variant = variant.encode() if variant else None
         if causal:
-            desc.score.flags |= CAUSAL
+            desc.score.flags |= _structs.CAUSAL
         if causal or window_left >= 0:
-            desc.score.align = ALIGN_TOP_LEFT
+            desc.score.align = _structs.ALIGN_TOP_LEFT
         desc.score.window_left = window_left
         if kv_lens is not None:
-            desc.score.flags |= KV_LENS
+            desc.score.flags |= _structs.KV_LENS
         self.library.call("oclattn_attention_plan", context.handle, c.byref(desc), c.byref(self.plan))
         args = self.library.fresh(AttentionArgs)
         args.q, args.k, args.v = self.upload(q), self.upload(k), self.upload(v)
@@ -285,7 +218,7 @@ class MhaCall(Call):
         desc.batch, desc.q_len, desc.d_model = x.shape
         desc.n_heads = heads
         desc.x_type = desc.w_type = desc.y_type = TYPES[x.dtype]
-        desc.flags = MHA_WEIGHTS_OUT_IN | MHA_BIASES
+        desc.flags = _structs.MHA_WEIGHTS_OUT_IN | MHA_BIASES
         self.library.call("oclattn_mha_plan", context.handle, c.byref(desc), c.byref(self.plan))
         self.prepare_weights(weights)
         args = self.library.fresh(MhaArgs)
