@@ -1,5 +1,7 @@
 #include "clblast_tiles.h"
 
+#include "tile_rules.h"
+
 /* Work-groups and local memory of CLBlast's own parameters: those of most devices in its database are no larger. */
 enum { DATABASE_WORK_GROUP = 256, DATABASE_LOCAL_BYTES = 16 * 1024 };
 
@@ -24,14 +26,6 @@ static bool is_power_of_two(int value, const char *name, text *why) {
     return true;
 }
 
-static bool divides(int part, int whole, const char *part_name, const char *whole_name, text *why) {
-    if (whole % part != 0) {
-        text_format(why, "%s, %d, is not a multiple of %s, %d", whole_name, whole, part_name, part);
-        return false;
-    }
-    return true;
-}
-
 static bool check_vectors(const clblast_tiles *t, text *why) {
     return is_power_of_two(t->vwm, "vwm", why) && is_power_of_two(t->vwn, "vwn", why) &&
            is_power_of_two(t->vwmd, "vwmd", why) && is_power_of_two(t->vwnd, "vwnd", why);
@@ -39,28 +33,28 @@ static bool check_vectors(const clblast_tiles *t, text *why) {
 
 static bool check_indirect(const clblast_tiles *t, text *why) {
     const int items = t->mdimc * t->ndimc;
-    return divides(t->kwi, t->kwg, "kwi", "kwg", why) &&
-           divides(t->mdimc * t->vwm, t->mwg, "mdimc x vwm", "mwg", why) &&
-           divides(t->ndimc * t->vwn, t->nwg, "ndimc x vwn", "nwg", why) &&
-           divides(t->mdima * t->vwm, t->mwg, "mdima x vwm", "mwg", why) &&
-           divides(t->ndimb * t->vwn, t->nwg, "ndimb x vwn", "nwg", why) &&
-           divides(t->mdima, items, "mdima", "mdimc x ndimc", why) &&
-           divides(t->ndimb, items, "ndimb", "mdimc x ndimc", why) &&
-           divides(items / t->mdima, t->kwg, "mdimc x ndimc / mdima", "kwg", why) &&
-           divides(items / t->ndimb, t->kwg, "mdimc x ndimc / ndimb", "kwg", why);
+    return tile_divides(t->kwi, t->kwg, "kwi", "kwg", why) &&
+           tile_divides(t->mdimc * t->vwm, t->mwg, "mdimc x vwm", "mwg", why) &&
+           tile_divides(t->ndimc * t->vwn, t->nwg, "ndimc x vwn", "nwg", why) &&
+           tile_divides(t->mdima * t->vwm, t->mwg, "mdima x vwm", "mwg", why) &&
+           tile_divides(t->ndimb * t->vwn, t->nwg, "ndimb x vwn", "nwg", why) &&
+           tile_divides(t->mdima, items, "mdima", "mdimc x ndimc", why) &&
+           tile_divides(t->ndimb, items, "ndimb", "mdimc x ndimc", why) &&
+           tile_divides(items / t->mdima, t->kwg, "mdimc x ndimc / mdima", "kwg", why) &&
+           tile_divides(items / t->ndimb, t->kwg, "mdimc x ndimc / ndimb", "kwg", why);
 }
 
 static bool check_direct(const clblast_tiles *t, text *why) {
     const int items = t->mdimcd * t->ndimcd;
-    return divides(t->kwid, t->wgd, "kwid", "wgd", why) &&
-           divides(t->mdimcd * t->vwmd, t->wgd, "mdimcd x vwmd", "wgd", why) &&
-           divides(t->ndimcd * t->vwnd, t->wgd, "ndimcd x vwnd", "wgd", why) &&
-           divides(t->mdimad * t->vwmd, t->wgd, "mdimad x vwmd", "wgd", why) &&
-           divides(t->ndimbd * t->vwnd, t->wgd, "ndimbd x vwnd", "wgd", why) &&
-           divides(t->mdimad, items, "mdimad", "mdimcd x ndimcd", why) &&
-           divides(t->ndimbd, items, "ndimbd", "mdimcd x ndimcd", why) &&
-           divides(items / t->mdimad, t->wgd, "mdimcd x ndimcd / mdimad", "wgd", why) &&
-           divides(items / t->ndimbd, t->wgd, "mdimcd x ndimcd / ndimbd", "wgd", why);
+    return tile_divides(t->kwid, t->wgd, "kwid", "wgd", why) &&
+           tile_divides(t->mdimcd * t->vwmd, t->wgd, "mdimcd x vwmd", "wgd", why) &&
+           tile_divides(t->ndimcd * t->vwnd, t->wgd, "ndimcd x vwnd", "wgd", why) &&
+           tile_divides(t->mdimad * t->vwmd, t->wgd, "mdimad x vwmd", "wgd", why) &&
+           tile_divides(t->ndimbd * t->vwnd, t->wgd, "ndimbd x vwnd", "wgd", why) &&
+           tile_divides(t->mdimad, items, "mdimad", "mdimcd x ndimcd", why) &&
+           tile_divides(t->ndimbd, items, "ndimbd", "mdimcd x ndimcd", why) &&
+           tile_divides(items / t->mdimad, t->wgd, "mdimcd x ndimcd / mdimad", "wgd", why) &&
+           tile_divides(items / t->ndimbd, t->wgd, "mdimcd x ndimcd / ndimbd", "wgd", why);
 }
 
 bool clblast_tiles_check(const clblast_tiles *tiles, text *why) {

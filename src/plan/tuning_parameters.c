@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clblast_tiles.h"
+#include "tile_rules.h"
 
 /* VECTOR of storage.clh. */
 enum { STORAGE_VECTOR = 16 };
@@ -139,14 +140,6 @@ static bool check_each(const tuning *tuned, tuning_group group, text *why) {
     return true;
 }
 
-static bool divides(int part, int whole, const char *part_name, const char *whole_name, text *why) {
-    if (whole % part != 0) {
-        text_format(why, "%s, %d, is not a multiple of %s, %d", whole_name, whole, part_name, part);
-        return false;
-    }
-    return true;
-}
-
 static bool is_at_most(long long bytes, long long most, const char *what, text *why) {
     if (bytes > most) {
         text_format(why, "%s, %lld, is more than %lld", what, bytes, most);
@@ -166,13 +159,13 @@ static long long attention_bytes(const attention_tiles *tiles, int columns, int 
 
 static bool check_attention(const attention_tiles *tiles, int columns, int lanes, text *why) {
     const int group = tiles->group_vectors * lanes;
-    return divides(STORAGE_VECTOR, group, "16", "a group's rows (group_vectors x lanes)", why) &&
-           divides(tiles->out_rows * tiles->out_vectors, group, "out_rows x out_vectors",
-                   "a group's rows (group_vectors x lanes)", why) &&
-           divides(tiles->out_vectors * lanes, columns, "out_vectors x lanes", "the class's width", why) &&
-           divides(tiles->score_vectors, tiles->group_vectors, "score_vectors", "group_vectors", why) &&
-           divides(tiles->key_step * tiles->score_vectors, tiles->key_block, "key_step x score_vectors", "key_block",
-                   why) &&
+    return tile_divides(STORAGE_VECTOR, group, "16", "a group's rows (group_vectors x lanes)", why) &&
+           tile_divides(tiles->out_rows * tiles->out_vectors, group, "out_rows x out_vectors",
+                        "a group's rows (group_vectors x lanes)", why) &&
+           tile_divides(tiles->out_vectors * lanes, columns, "out_vectors x lanes", "the class's width", why) &&
+           tile_divides(tiles->score_vectors, tiles->group_vectors, "score_vectors", "group_vectors", why) &&
+           tile_divides(tiles->key_step * tiles->score_vectors, tiles->key_block, "key_step x score_vectors",
+                        "key_block", why) &&
            is_at_most(attention_bytes(tiles, columns, lanes), MOST_PRIVATE_BYTES, "a tile's size in bytes", why);
 }
 
@@ -183,8 +176,8 @@ static long long projection_bytes(const projection_tiles *tiles, int lanes) {
 }
 
 static bool check_projection(const projection_tiles *tiles, int lanes, text *why) {
-    return divides(STORAGE_VECTOR, tiles->panel_vectors * lanes, "16", "a panel's columns (panel_vectors x lanes)",
-                   why) &&
+    return tile_divides(STORAGE_VECTOR, tiles->panel_vectors * lanes, "16", "a panel's columns (panel_vectors x lanes)",
+                        why) &&
            is_at_most(tiles->panel_vectors * lanes, MOST_PANEL_COLUMNS, "a panel's columns (panel_vectors x lanes)",
                       why) &&
            is_at_most(projection_bytes(tiles, lanes), MOST_PRIVATE_BYTES, "a tile's size in bytes", why);
