@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "../plan/params.h"
+
 /* Columns that one work-item of attention_combine takes: VECTOR of storage.clh. */
 enum { COMBINE_COLUMNS = 16 };
 
@@ -46,26 +48,14 @@ void attention_build_options(variant_id id, const tuning *tuned, const device_ca
              (int)desc->v_type, tuned->attention_portable.key_block, tuned->attention_portable.v_part);
 }
 
-/* SHARED_ROWS of tile_rows.clh. */
-enum { SHARED_ROWS = 64 };
-
-/* Heads of a unit, as plan_tiles of tile_rows.clh finds them. */
-static int64_t heads_of_unit(int64_t sharing, int64_t q_len, int64_t tile_rows) {
-    const int64_t most_rows = tile_rows < SHARED_ROWS ? tile_rows : SHARED_ROWS;
-    int64_t heads = sharing;
-    while (heads > 1 && (sharing % heads != 0 || multiply_sizes(heads, q_len) > most_rows)) {
-        --heads;
-    }
-    return heads;
-}
-
+/* As plan_tiles of tile_rows.clh. */
 static int64_t tiled_items(const tuning *tuned, const device_caps *caps, const attention_problem *problem,
                            int64_t chunk_count) {
     const oclattn_attention_desc *desc = &problem->desc;
     const attention_tiles *tiles = &tuned->attention[class_of(desc)];
     const int64_t lanes = tuning_lanes(caps);
     const int64_t tile_vectors = (int64_t)tiles->groups * tiles->group_vectors;
-    const int64_t heads = heads_of_unit(desc->q_heads / desc->kv_heads, problem->q_len, tile_vectors * lanes);
+    const int64_t heads = shared_heads(desc->q_heads / desc->kv_heads, problem->q_len, tile_vectors * lanes);
     const int64_t vectors = parts(heads * problem->q_len, lanes);
     return desc->batch * (desc->q_heads / heads) * parts(vectors, tile_vectors) * chunk_count;
 }
