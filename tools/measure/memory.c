@@ -124,8 +124,7 @@ static bool launch_stage(void *data, cl_command_queue queue, cl_event *event, fa
     return measure_launch(&s->d, s->kernel, s->d.items, event, f);
 }
 
-/* 256 MiB, or four times the cache where that is more; an eighth of the largest buffer where that is less. */
-static size_t size_of_stream(const measure_device *d) {
+size_t measure_uncached_bytes(const measure_device *d) {
     const uint64_t least = 65536, most = d->largest_buffer / 8;
     uint64_t bytes = (uint64_t)256 << 20;
     bytes = 4 * d->cache_bytes > bytes ? 4 * d->cache_bytes : bytes;
@@ -135,7 +134,7 @@ static size_t size_of_stream(const measure_device *d) {
 
 static double measure_stream(const measure_device *d, const char *name, bool writes, double budget_s, failure *f) {
     const measure_limits limits = {3, INT64_MAX, budget_s};
-    const size_t bytes = size_of_stream(d);
+    const size_t bytes = measure_uncached_bytes(d);
     const cl_ulong count = bytes / sizeof(cl_float16);
     const measure_device shape = for_reading(d);
     measure_times times;

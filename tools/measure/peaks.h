@@ -11,6 +11,10 @@ typedef enum measure_number { MEASURE_F32, MEASURE_F16, MEASURE_F64 } measure_nu
  * the budget: after prepare_s, one that works is enough. Below 0: `f` says why. */
 double measure_fma(const measure_device *d, measure_number number, double prepare_s, double budget_s, failure *f);
 
+/* More than any cache holds: 256 MiB, or four times the device's cache where that is more; an eighth of its largest buffer
+ * where that is less. */
+size_t measure_uncached_bytes(const measure_device *d);
+
 /* Bytes a second. Below 0: `f` says why. */
 double measure_read(const measure_device *d, double budget_s, failure *f);        /* noise larger than any cache */
 double measure_cached_read(const measure_device *d, double budget_s, failure *f); /* the same few bytes over and over */

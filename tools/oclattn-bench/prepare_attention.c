@@ -1,8 +1,6 @@
+#include "measure/peaks.h"
 #include "oclattn-run/common.h"
 #include "prepared.h"
-
-/* No processor's cache holds this much. */
-static const int64_t rotated_bytes = (int64_t)256 << 20;
 
 static bool plan_attention(prepared *r, failure *f) {
     const bench_problem *p = r->problem;
@@ -38,7 +36,8 @@ static int64_t copies_of(const prepared *r) {
     const int64_t each = (int64_t)oclattn_type_bytes(r->problem->kv_type);
     const int64_t larger = r->k_step > r->v_step ? r->k_step : r->v_step;
     const int64_t fitting = (int64_t)(r->device->measure.largest_buffer / (uint64_t)(larger * each));
-    const int64_t needed = rotated_bytes / ((r->k_step + r->v_step) * each) + 1;
+    const int64_t uncached = (int64_t)measure_uncached_bytes(&r->device->measure);
+    const int64_t needed = uncached / ((r->k_step + r->v_step) * each) + 1;
     const int64_t wanted = r->problem->group != GROUP_DECODE ? 1 : needed > 2 ? needed : 2;
     return wanted < fitting ? wanted : fitting > 1 ? fitting : 1;
 }
