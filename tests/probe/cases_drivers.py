@@ -82,7 +82,7 @@ class DriverCases:
     def one_breaks(self, trouble, **env):
         """The fake driver beside the real ones."""
         document = self.json(OCL_ICD_VENDORS=self.beside_fake(), OCLATTN_DEVICE="", **env)
-        broken = self.check_broken(document, trouble, len(self.real_vendors()))
+        broken = self.check_broken(document, trouble, len(self.real["platforms"]))
         expect("Fake" not in chosen_device(document)["facts"]["name"], "the fake one is chosen")
         return document, broken
 
@@ -167,7 +167,7 @@ class DriverCases:
             return "there is no driver besides"
         document = self.json(code=4, OCL_ICD_VENDORS=self.beside_fake(), OCLATTN_DEVICE="", FAKE_LOAD="crash",
                              TMPDIR="/no/such/folder")
-        expect(len(document["platforms"]) == len(self.real_vendors()) + 1, "the others are not shown")
+        expect(len(document["platforms"]) == len(self.real["platforms"]) + 1, "the others are not shown")
         expect(document["choice"]["device"] is None and document["loader"]["hint"], document["choice"])
         return None
 

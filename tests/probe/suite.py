@@ -1,4 +1,5 @@
 """What the cases of oclattn-probe share: running the tool, folders of drivers, and the walk through the cases."""
+import functools
 import json
 import os
 import re
@@ -70,13 +71,18 @@ class Suite:
                 icd.write(library + "\n")
         return path
 
+    @functools.cached_property
+    def real(self):
+        """What the drivers of this machine are by themselves, as the tool sees them."""
+        return self.json(code=None, OCLATTN_DEVICE="", OCL_ICD_VENDORS=self.options.real)
+
     def real_vendors(self):
-        """The .icd files of this machine: [(name, library)]."""
-        folder = os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors"
+        """This machine's .icd files, less those that name no driver or one without platforms: [(name, library)]."""
+        sound = {vendor["file"] for vendor in self.real["loader"]["vendors"] if vendor["problem"] is None}
         found = []
-        for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
-            if name.endswith(".icd"):
-                with open(os.path.join(folder, name)) as icd:
+        for name in sorted(os.listdir(self.options.real)) if os.path.isdir(self.options.real) else []:
+            if name in sound:
+                with open(os.path.join(self.options.real, name)) as icd:
                     found.append((name, icd.readline().strip()))
         return found
 
