@@ -8,8 +8,11 @@
  *     s  i  [ | | | | ... keys ]              folded into one whose lanes are their KEYS.
  *     o  i  [ | | | | ... columns ]
  *
- * One row, or ROW_STEP rows, are taken through a block of keys at a time: through K, which comes from memory as it lies, and
- * then through V, which was prefetched key by key meanwhile. Parts of several chunks are merged by attention_combine.cl.
+ * One row, or ROW_STEP rows, are taken through a block of keys at a time, first through K and then through V, both in the
+ * order in which they lie in memory. One query row leaves the processor nothing to do but to read, and it fetches ahead by
+ * itself, at the full rate of memory. Where several rows give it more to do with each key, memory would idle meanwhile: V is
+ * prefetched while the scores are computed, and the next block of K while values are added. Parts of several chunks are
+ * merged by attention_combine.cl.
  *
  * A hidden key's weight is exactly 0, but 0 * NaN is NaN: where a block holds a hidden score, V is looked through, and if it
  * holds a value that is not finite, hidden keys are skipped one by one. */
@@ -27,12 +30,14 @@
 
 /* Keys of a block: a multiple of STEP_VECTORS * VECTOR. */
 #ifndef KEY_BLOCK
-#define KEY_BLOCK 256
+#define KEY_BLOCK 64
 #endif
 
-/* Rows of a register tile, where there is more than one row; vectors of columns of the output's. */
+/* Rows of a register tile, where there is more than one row, and vectors of the output's columns beside it, or beside one
+ * row. */
 #define ROW_STEP 4
-#define OUT_VECTORS 4
+#define ROWS_VECTORS 4
+#define ROW_VECTORS 8
 
 typedef struct rows_state {
     float ALIGNED queries[TILE * WIDTH];    /* [row][d] */
@@ -75,15 +80,15 @@ static void prefetch_row(input_buffer base, long row, int width, int type)
 }
 
 /* parts [row][VECTOR keys][VECTOR]: vectors whose lanes add up to q . k, for the keys from `j` on. Past the last one, it is
- * taken again. Where `v_width` is not 0, each key's row of V is prefetched. */
+ * taken again. Where `ahead` is not 0, each key's row of V, of that width, is prefetched. */
 #define DEFINE_MULTIPLY_KEYS(NAME, ROWS)                                                                              \
-    static void NAME(const key_block *block, int j, int head_dim, int v_width, const float *queries, float *parts)     \
+    static void NAME(const key_block *block, int j, int head_dim, int ahead, const float *queries, float *parts)       \
     {                                                                                                                  \
         PLAIN_LOOP                                                                                                     \
         for (int t = 0; t < VECTOR; ++t) {                                                                             \
             const int at = min(j + t, block->count - 1);                                                               \
             const long row = block->k_row + at * block->k_stride;                                                      \
-            prefetch_row(block->v, block->v_row + at * block->v_stride, v_width, V_TYPE);                              \
+            prefetch_row(block->v, block->v_row + at * block->v_stride, ahead, V_TYPE);                                \
             float16 sums[ROWS];                                                                                        \
             EACH(ROWS, r) { sums[r] = 0.0f; }                                                                          \
             PLAIN_LOOP                                                                                                 \
@@ -98,15 +103,18 @@ static void prefetch_row(input_buffer base, long row, int width, int type)
 DEFINE_MULTIPLY_KEYS(multiply_keys_by_row, 1)
 DEFINE_MULTIPLY_KEYS(multiply_keys_by_rows, ROW_STEP)
 
-/* o = o * shrink + sum_j weight_j v_j for ROWS rows and VECTORS vectors of columns from `c` on. */
+/* o = o * shrink + sum_j weight_j v_j for ROWS rows and VECTORS vectors of columns from `c` on. Where `ahead` is not 0, rows of
+ * K, of that width, are prefetched, a block ahead. */
 #define DEFINE_ADD_VALUES(NAME, ROWS, VECTORS)                                                                        \
-    static void NAME(const key_block *block, int c, int v_dim, const float *weights, const float *shrink, float *o)    \
+    static void NAME(const key_block *block, int c, int v_dim, int ahead, const float *weights, const float *shrink,   \
+                     float *o)                                                                                        \
     {                                                                                                                  \
         float16 sums[ROWS][VECTORS];                                                                                   \
         EACH_SUM(ROWS, VECTORS, r, n) { sums[r][n] = 0.0f; }                                                           \
         PLAIN_LOOP                                                                                                     \
         for (int j = 0; j < block->count; ++j) {                                                                       \
             const long row = block->v_row + j * block->v_stride;                                                       \
+            prefetch_row(block->k, block->k_row + (j + KEY_BLOCK) * block->k_stride, ahead, K_TYPE);                   \
             float16 value[VECTORS];                                                                                    \
             EACH(VECTORS, n) { value[n] = load_from_row(block->v, row, c + n * VECTOR, v_dim, V_TYPE); }               \
             EACH_SUM(ROWS, VECTORS, r, n) { sums[r][n] = fma((float16)weights[r * KEY_BLOCK + j], value[n], sums[r][n]); } \
@@ -117,9 +125,10 @@ DEFINE_MULTIPLY_KEYS(multiply_keys_by_rows, ROW_STEP)
         }                                                                                                              \
     }
 
-DEFINE_ADD_VALUES(add_values_to_row, 1, OUT_VECTORS)
+DEFINE_ADD_VALUES(add_values_to_row, 1, ROW_VECTORS)
+DEFINE_ADD_VALUES(add_few_values_to_row, 1, ROWS_VECTORS)
 DEFINE_ADD_VALUES(add_last_values_to_row, 1, 1)
-DEFINE_ADD_VALUES(add_values_to_rows, ROW_STEP, OUT_VECTORS)
+DEFINE_ADD_VALUES(add_values_to_rows, ROW_STEP, ROWS_VECTORS)
 DEFINE_ADD_VALUES(add_last_values_to_rows, ROW_STEP, 1)
 
 static void score_block(const attention_params *p, const tile_view *tile, const key_block *block, rows_state *state)
@@ -131,7 +140,7 @@ static void score_block(const attention_params *p, const tile_view *tile, const 
         PLAIN_LOOP
         for (int r = 0; r < tile->rows; r += step) {
             if (step == 1) {
-                multiply_keys_by_row(block, j, p->head_dim, p->v_dim, state->queries, parts);
+                multiply_keys_by_row(block, j, p->head_dim, 0, state->queries, parts);
             } else {
                 multiply_keys_by_rows(block, j, p->head_dim, r == 0 ? p->v_dim : 0, state->queries + r * WIDTH, parts);
             }
@@ -222,31 +231,47 @@ static void weigh_row(int count, float *scores, float *maximum, float *sum, floa
     *sum = fma(*sum, *shrink, sum_of_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])));
 }
 
+static void add_block_to_row(int v_dim, const key_block *block, rows_state *state)
+{
+    int c = 0;
+    PLAIN_LOOP
+    for (; c + ROW_VECTORS * VECTOR <= v_dim; c += ROW_VECTORS * VECTOR) {
+        add_values_to_row(block, c, v_dim, 0, state->scores, state->shrink, state->o);
+    }
+    PLAIN_LOOP
+    for (; c + ROWS_VECTORS * VECTOR <= v_dim; c += ROWS_VECTORS * VECTOR) {
+        add_few_values_to_row(block, c, v_dim, 0, state->scores, state->shrink, state->o);
+    }
+    PLAIN_LOOP
+    for (; c < v_dim; c += VECTOR) {
+        add_last_values_to_row(block, c, v_dim, 0, state->scores, state->shrink, state->o);
+    }
+}
+
+/* To rows [r, r + ROW_STEP). `ahead`: the width of K's rows to prefetch meanwhile, or 0. */
+static void add_block_to_rows(int v_dim, const key_block *block, int r, int ahead, rows_state *state)
+{
+    const float *weights = state->scores + r * KEY_BLOCK;
+    int c = 0;
+    PLAIN_LOOP
+    for (; c + ROWS_VECTORS * VECTOR <= v_dim; c += ROWS_VECTORS * VECTOR) {
+        add_values_to_rows(block, c, v_dim, c == 0 ? ahead : 0, weights, state->shrink + r, state->o + r * WIDTH);
+    }
+    PLAIN_LOOP
+    for (; c < v_dim; c += VECTOR) {
+        add_last_values_to_rows(block, c, v_dim, c == 0 ? ahead : 0, weights, state->shrink + r, state->o + r * WIDTH);
+    }
+}
+
 static void add_block(const attention_params *p, const tile_view *tile, const key_block *block, rows_state *state)
 {
-    const int wide = p->v_dim / (OUT_VECTORS * VECTOR) * OUT_VECTORS * VECTOR;
     if (tile->rows == 1) {
-        PLAIN_LOOP
-        for (int c = 0; c < wide; c += OUT_VECTORS * VECTOR) {
-            add_values_to_row(block, c, p->v_dim, state->scores, state->shrink, state->o);
-        }
-        PLAIN_LOOP
-        for (int c = wide; c < p->v_dim; c += VECTOR) {
-            add_last_values_to_row(block, c, p->v_dim, state->scores, state->shrink, state->o);
-        }
+        add_block_to_row(p->v_dim, block, state);
         return;
     }
     PLAIN_LOOP
     for (int r = 0; r < tile->rows; r += ROW_STEP) {
-        const float *weights = state->scores + r * KEY_BLOCK;
-        PLAIN_LOOP
-        for (int c = 0; c < wide; c += OUT_VECTORS * VECTOR) {
-            add_values_to_rows(block, c, p->v_dim, weights, state->shrink + r, state->o + r * WIDTH);
-        }
-        PLAIN_LOOP
-        for (int c = wide; c < p->v_dim; c += VECTOR) {
-            add_last_values_to_rows(block, c, p->v_dim, weights, state->shrink + r, state->o + r * WIDTH);
-        }
+        add_block_to_rows(p->v_dim, block, r, r == 0 ? p->head_dim : 0, state);
     }
 }
 
