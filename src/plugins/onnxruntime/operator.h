@@ -1,0 +1,91 @@
+/* The operators that the plugin computes: each says what it knows, and brings a node to oclattn's terms. */
+#ifndef OCLATTN_ORT_OPERATOR_H
+#define OCLATTN_ORT_OPERATOR_H
+
+#include "attributes.h"
+#include "lanes.h"
+#include "node.h"
+
+/* -1: not known yet. kv_len = past_len + new_len keys are attended to; a cache may hold room for more. */
+typedef struct attention_sizes {
+    int64_t batch, q_heads, kv_heads, q_len, new_len, past_len, kv_len, head_dim, v_dim;
+} attention_sizes;
+
+/* One computation: of a node as declared while it is claimed, of real tensors while it runs. */
+typedef struct attention_problem {
+    const attention_node *node;
+    host_tensor inputs[MOST_INPUTS];
+    attention_sizes sizes;
+    oclattn_attention_desc desc;
+} attention_problem;
+
+/* A tensor for oclattn: where it lies within a piece of memory, which becomes a buffer. */
+typedef struct operand_place {
+    void *memory; /* NULL: not used */
+    size_t bytes; /* of the whole piece */
+    int64_t offset, strides[4];
+} operand_place;
+
+typedef enum operand_role {
+    OPERAND_Q,
+    OPERAND_K,
+    OPERAND_V,
+    OPERAND_O,
+    OPERAND_SCORES,
+    OPERAND_MASK,
+    OPERAND_BIAS,
+    OPERAND_SINKS,
+    OPERAND_KV_LENS,
+    OPERAND_OFFSETS,
+    OPERANDS
+} operand_role;
+
+/* A node that runs. */
+typedef struct attention_call {
+    attention_problem problem;
+    const ort_host *host;
+    ort_context *context;
+    work_lane *lane;
+    operand_place operands[OPERANDS];
+    /* Scores come as float32; where the output has another type, they go there afterwards. */
+    void *scores_output;
+} attention_call;
+
+struct attention_operator {
+    const char *domain, *type;
+    int oldest, newest;                                             /* versions of the operator */
+    const char *const *inputs, *const *outputs, *const *attributes; /* NULL ends each */
+    oclattn_status (*options)(const attribute_list *attributes, attention_options *options, oclattn_error *error);
+    /* Fills problem->sizes as far as the inputs tell, and refuses what does not fit together. */
+    oclattn_status (*size)(attention_problem *problem, oclattn_error *error);
+    /* Fills problem->desc but for its sizes. */
+    oclattn_status (*describe)(attention_problem *problem, oclattn_error *error);
+    /* Fills call->operands; has the host make the outputs. */
+    oclattn_status (*bind)(attention_call *call, oclattn_error *error);
+};
+
+extern const attention_operator operator_attention;
+
+/* NULL: none. */
+const attention_operator *operator_find(const char *domain, const char *type);
+
+/* What operators have in common. */
+
+/* scale, softcap, causal and windows of the node's options. */
+void describe_options(attention_problem *problem);
+
+/* Types of q, k, v and o; o has that of q. */
+oclattn_status describe_types(attention_problem *problem, const host_tensor *q, const host_tensor *k,
+                              const host_tensor *v, oclattn_error *error);
+
+/* Rows of `heads` heads: [batch, heads, rows, width], or [batch, rows, heads * width] where the rank is 3. */
+oclattn_status size_rows(const host_tensor *tensor, int64_t *batch, int64_t *heads, int64_t *rows, int64_t *width,
+                         oclattn_error *error);
+
+/* A whole tensor as an operand without strides. */
+operand_place operand_of(const host_tensor *tensor);
+
+/* Strides b, h, s of such rows. */
+void set_strides(operand_place *operand, size_t rank, int64_t heads, int64_t rows, int64_t width);
+
+#endif

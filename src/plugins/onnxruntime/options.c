@@ -1,0 +1,58 @@
+#include "options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What the host puts before an option of ours: "ep.", the provider's name in lower case, ".". */
+#define PREFIX "ep.oclattnexecutionprovider."
+
+static oclattn_status read_text(const ort_host *host, const ort_session_options *session, const char *key,
+                                char text[OPTION_SIZE], oclattn_error *error) {
+    char name[64];
+    int has = 0;
+    size_t size = OPTION_SIZE;
+    snprintf(name, sizeof(name), PREFIX "%s", key);
+    text[0] = '\0';
+    RETURN_IF_ERROR(host_check(host, host->api->HasSessionConfigEntry(session, name, &has), error));
+    return has ? host_check(host, host->api->GetSessionConfigEntry(session, name, text, &size), error) : OCLATTN_OK;
+}
+
+static oclattn_status read_level(const char *text, oclattn_log_level *level, oclattn_error *error) {
+    static const char *const names[] = {"none", "warning", "info", "debug"};
+    for (int i = 0; i < 4; ++i) {
+        if (strcmp(text, names[i]) == 0) {
+            *level = (oclattn_log_level)i;
+            return OCLATTN_OK;
+        }
+    }
+    return text[0] == '\0' ? OCLATTN_OK
+                           : refuse(error, OCLATTN_INVALID_ARGUMENT,
+                                    "option log_level is \"%s\"; it must be none, warning, info or debug", text);
+}
+
+static oclattn_status read_size(const char *text, int64_t *size, oclattn_error *error) {
+    char *end = NULL;
+    if (text[0] == '\0') {
+        return OCLATTN_OK;
+    }
+    errno = 0;
+    *size = strtoll(text, &end, 10);
+    if (errno == 0 && end != text && *end == '\0' && *size >= 0) {
+        return OCLATTN_OK;
+    }
+    return refuse(error, OCLATTN_INVALID_ARGUMENT, "option min_size is \"%s\"; it must be a number from 0 on", text);
+}
+
+oclattn_status options_read(const ort_host *host, const ort_session_options *session, session_settings *read,
+                            oclattn_error *error) {
+    char text[OPTION_SIZE];
+    *read = (session_settings){.log_level = OCLATTN_LOG_INFO};
+    RETURN_IF_ERROR(read_text(host, session, "device", read->device, error));
+    RETURN_IF_ERROR(read_text(host, session, "cache_folder", read->cache_folder, error));
+    RETURN_IF_ERROR(read_text(host, session, "log_level", text, error));
+    RETURN_IF_ERROR(read_level(text, &read->log_level, error));
+    RETURN_IF_ERROR(read_text(host, session, "min_size", text, error));
+    return read_size(text, &read->min_size, error);
+}
