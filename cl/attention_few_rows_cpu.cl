@@ -17,7 +17,10 @@
  * A hidden key's weight is exactly 0, but 0 * NaN is NaN: where a block holds a hidden score, V is looked through, and if it
  * holds a value that is not finite, hidden keys are skipped one by one. */
 
+/* Vectors of 16 also where registers hold 8: two of them then. */
+#ifndef LANES
 #define LANES 16
+#endif
 #define GROUP_VECTORS 1
 #define GROUPS 1
 

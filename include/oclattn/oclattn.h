@@ -100,7 +100,8 @@ typedef struct oclattn_context_options {
     /* Folder for compiled kernels, for the list of variants that failed a self-test (`quarantine`), and for what was
      * measured on this machine (`tuning`). NULL: OCLATTN_CACHE_DIR, else $XDG_CACHE_HOME/oclattn, else
      * $HOME/.cache/oclattn. "", here or in OCLATTN_CACHE_DIR: no cache on disk. A folder that cannot be used costs one
-     * log line, never an error. */
+     * log line, never an error. Kernels are written when they are compiled, on PoCL when the context goes: it takes as
+     * long to hand out a binary as to compile. */
     const char *cache_dir;
     oclattn_log_level log_level; /* messages above it are not produced; NONE by default */
     oclattn_log_fn log;          /* NULL: no log */

@@ -117,7 +117,7 @@ static int64_t attend_items(const attention_plan *self, const attention_problem 
 
 static oclattn_status make_attend(attention_plan *self, oclattn_error *error) {
     const attention_problem *problem = &self->problem;
-    char options[ATTENTION_OPTIONS_SIZE];
+    char options[PART_OPTIONS_SIZE];
     attention_build_options(self->chosen->id, &self->tuned, &self->base.context->caps, &problem->desc, options);
     return make_kernel(self, self->chosen->name, options, attend_items(self, problem), &self->attend, error);
 }
@@ -138,17 +138,43 @@ static oclattn_status make_attend_or_next(attention_plan *self, oclattn_error *e
     return status;
 }
 
+static bool combines(const attention_plan *self) {
+    return chunk_count(self, self->problem.desc.kv_len) > 1;
+}
+
+static bool shows(const attention_plan *self) {
+    return self->problem.desc.scores_kind != OCLATTN_SCORES_NONE;
+}
+
+static void show_options(const attention_plan *self, char options[PART_OPTIONS_SIZE]) {
+    snprintf(options, PART_OPTIONS_SIZE, "-DK_TYPE=%d", (int)self->problem.desc.k_type);
+}
+
+static void add_parts(const oclattn_plan *plan, program_parts *parts) {
+    const attention_plan *self = (const attention_plan *)plan;
+    char options[PART_OPTIONS_SIZE];
+    attention_build_options(self->chosen->id, &self->tuned, &plan->context->caps, &self->problem.desc, options);
+    parts_add(parts, self->chosen->name, options);
+    if (combines(self)) {
+        parts_add(parts, "attention_combine", "");
+    }
+    if (shows(self)) {
+        show_options(self, options);
+        parts_add(parts, "attention_scores", options);
+    }
+}
+
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     attention_plan *self = (attention_plan *)plan;
     const attention_problem *problem = &self->problem;
-    char options[ATTENTION_OPTIONS_SIZE];
+    char options[PART_OPTIONS_SIZE];
     RETURN_IF_ERROR(make_attend_or_next(self, error));
-    if (chunk_count(self, problem->desc.kv_len) > 1) {
+    if (combines(self)) {
         const int64_t items = attention_combine_items(problem);
         RETURN_IF_ERROR(make_kernel(self, "attention_combine", "", items, &self->combine, error));
     }
-    if (problem->desc.scores_kind != OCLATTN_SCORES_NONE) {
-        snprintf(options, sizeof(options), "-DK_TYPE=%d", (int)problem->desc.k_type);
+    if (shows(self)) {
+        show_options(self, options);
         RETURN_IF_ERROR(make_kernel(self, "attention_scores", options, attention_rows(problem), &self->show, error));
     }
     return OCLATTN_OK;
@@ -213,8 +239,12 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
                 1 + (chunks > 1 ? 1 : 0) + (desc->scores_kind != OCLATTN_SCORES_NONE ? 1 : 0));
 }
 
-static const plan_type attention_type = {
-    .kind = PLAN_ATTENTION, .bytes = sizeof(attention_plan), .compile = compile, .describe = describe, .clear = clear};
+static const plan_type attention_type = {.kind = PLAN_ATTENTION,
+                                         .bytes = sizeof(attention_plan),
+                                         .add_parts = add_parts,
+                                         .compile = compile,
+                                         .describe = describe,
+                                         .clear = clear};
 
 oclattn_status attention_resolve(oclattn_context *context, const oclattn_attention_desc *desc, oclattn_plan **plan,
                                  oclattn_error *error) {

@@ -17,10 +17,10 @@ static int class_of(const oclattn_attention_desc *desc) {
 }
 
 static void tiled_options(const tuning *tuned, const device_caps *caps, const oclattn_attention_desc *desc,
-                          char options[ATTENTION_OPTIONS_SIZE]) {
+                          char options[PART_OPTIONS_SIZE]) {
     const int width_class = class_of(desc);
     const attention_tiles *tiles = &tuned->attention[width_class];
-    snprintf(options, ATTENTION_OPTIONS_SIZE,
+    snprintf(options, PART_OPTIONS_SIZE,
              "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DLANES=%d -DGROUP_VECTORS=%d -DGROUPS=%d -DKEY_BLOCK=%d "
              "-DKEY_STEP=%d -DSCORE_VECTORS=%d -DOUT_ROWS=%d -DOUT_VECTORS=%d",
              (int)desc->k_type, (int)desc->v_type, width_class_columns(width_class), tuning_lanes(caps),
@@ -28,14 +28,16 @@ static void tiled_options(const tuning *tuned, const device_caps *caps, const oc
              tiles->out_rows, tiles->out_vectors);
 }
 
-static void few_rows_options(const tuning *tuned, const oclattn_attention_desc *desc,
-                             char options[ATTENTION_OPTIONS_SIZE]) {
-    snprintf(options, ATTENTION_OPTIONS_SIZE, "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DKEY_BLOCK=%d", (int)desc->k_type,
-             (int)desc->v_type, width_class_columns(class_of(desc)), tuned->attention_few_rows.key_block);
+/* LANES are 16 whatever the device's: said here too, where programs that are built together compare what they define.
+ */
+static void few_rows_options(const tuning *tuned, const oclattn_attention_desc *desc, char options[PART_OPTIONS_SIZE]) {
+    snprintf(options, PART_OPTIONS_SIZE, "-DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DLANES=16 -DKEY_BLOCK=%d",
+             (int)desc->k_type, (int)desc->v_type, width_class_columns(class_of(desc)),
+             tuned->attention_few_rows.key_block);
 }
 
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
-                             const oclattn_attention_desc *desc, char options[ATTENTION_OPTIONS_SIZE]) {
+                             const oclattn_attention_desc *desc, char options[PART_OPTIONS_SIZE]) {
     if (id == VARIANT_ATTENTION_TILED_CPU) {
         tiled_options(tuned, caps, desc, options);
         return;
@@ -44,7 +46,7 @@ void attention_build_options(variant_id id, const tuning *tuned, const device_ca
         few_rows_options(tuned, desc, options);
         return;
     }
-    snprintf(options, ATTENTION_OPTIONS_SIZE, "-DK_TYPE=%d -DV_TYPE=%d -DKEY_BLOCK=%d -DV_PART=%d", (int)desc->k_type,
+    snprintf(options, PART_OPTIONS_SIZE, "-DK_TYPE=%d -DV_TYPE=%d -DKEY_BLOCK=%d -DV_PART=%d", (int)desc->k_type,
              (int)desc->v_type, tuned->attention_portable.key_block, tuned->attention_portable.v_part);
 }
 

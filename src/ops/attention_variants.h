@@ -5,10 +5,8 @@
 #include "../plan/variant.h"
 #include "attention_problem.h"
 
-enum { ATTENTION_OPTIONS_SIZE = 320 };
-
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
-                             const oclattn_attention_desc *desc, char options[ATTENTION_OPTIONS_SIZE]);
+                             const oclattn_attention_desc *desc, char options[PART_OPTIONS_SIZE]);
 
 /* Work-items of its main kernel, and of attention_combine. */
 int64_t attention_items(variant_id id, const tuning *tuned, const device_caps *caps, const attention_problem *problem,

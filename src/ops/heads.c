@@ -63,11 +63,19 @@ static int64_t item_count(const heads_plan *self) {
     return desc->batch * desc->rows * desc->heads * ((width + 15) / 16);
 }
 
+static const char *kernel_name(const heads_plan *self) {
+    return splits(self) ? "split" : "merge";
+}
+
+static void add_parts(const oclattn_plan *plan, program_parts *parts) {
+    parts_add(parts, kernel_name((const heads_plan *)plan), "");
+}
+
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     heads_plan *self = (heads_plan *)plan;
     const kernel_source source = {.file = splits(self) ? "split.cl" : "merge.cl",
                                   .options = "",
-                                  .name = splits(self) ? "split" : "merge",
+                                  .name = kernel_name(self),
                                   .params_bytes = sizeof(heads_params),
                                   .preferred_local = (size_t)tuning_for(plan->context).local_size,
                                   .most_items = item_count(self)};
@@ -84,10 +92,18 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
                 type_name(desc->heads_type), indent, plan->variant);
 }
 
-static const plan_type split_type = {
-    .kind = PLAN_SPLIT, .bytes = sizeof(heads_plan), .compile = compile, .describe = describe, .clear = clear};
-static const plan_type merge_type = {
-    .kind = PLAN_MERGE, .bytes = sizeof(heads_plan), .compile = compile, .describe = describe, .clear = clear};
+static const plan_type split_type = {.kind = PLAN_SPLIT,
+                                     .bytes = sizeof(heads_plan),
+                                     .add_parts = add_parts,
+                                     .compile = compile,
+                                     .describe = describe,
+                                     .clear = clear};
+static const plan_type merge_type = {.kind = PLAN_MERGE,
+                                     .bytes = sizeof(heads_plan),
+                                     .add_parts = add_parts,
+                                     .compile = compile,
+                                     .describe = describe,
+                                     .clear = clear};
 
 oclattn_status heads_resolve(oclattn_context *context, plan_kind kind, const oclattn_heads_desc *desc,
                              oclattn_plan **plan, oclattn_error *error) {

@@ -29,6 +29,11 @@ static oclattn_status resolve(merge_states_plan *self, const oclattn_merge_state
     return check_tensor_allocation(&self->base.context->caps, &self->o, error);
 }
 
+static void add_parts(const oclattn_plan *plan, program_parts *parts) {
+    (void)plan;
+    parts_add(parts, "merge_states", "");
+}
+
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     merge_states_plan *self = (merge_states_plan *)plan;
     const kernel_source source = {.file = "merge_states.cl",
@@ -48,6 +53,7 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
 
 static const plan_type merge_states_type = {.kind = PLAN_MERGE_STATES,
                                             .bytes = sizeof(merge_states_plan),
+                                            .add_parts = add_parts,
                                             .compile = compile,
                                             .describe = describe,
                                             .clear = clear};

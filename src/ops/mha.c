@@ -210,6 +210,15 @@ static oclattn_status resolve(mha_plan *self, const oclattn_mha_desc *desc, ocla
     return check_allocation(&self->base.context->caps, "the workspace", self->base.workspace_bytes, error);
 }
 
+static void add_parts(const oclattn_plan *plan, program_parts *parts) {
+    const mha_plan *self = (const mha_plan *)plan;
+    for (int i = 0; i < MHA_STAGES; ++i) {
+        if (self->stages[i] != NULL) {
+            self->stages[i]->type->add_parts(self->stages[i], parts);
+        }
+    }
+}
+
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     mha_plan *self = (mha_plan *)plan;
     for (int i = 0; i < MHA_STAGES; ++i) {
@@ -220,8 +229,12 @@ static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     return OCLATTN_OK;
 }
 
-static const plan_type mha_type = {
-    .kind = PLAN_MHA, .bytes = sizeof(mha_plan), .compile = compile, .describe = mha_describe, .clear = clear};
+static const plan_type mha_type = {.kind = PLAN_MHA,
+                                   .bytes = sizeof(mha_plan),
+                                   .add_parts = add_parts,
+                                   .compile = compile,
+                                   .describe = mha_describe,
+                                   .clear = clear};
 
 oclattn_status mha_resolve(oclattn_context *context, const oclattn_mha_desc *desc, oclattn_plan **plan,
                            oclattn_error *error) {

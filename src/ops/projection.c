@@ -149,20 +149,29 @@ static oclattn_status make_kernel(projection_plan *self, const char *name, const
     return planned_kernel_make(self->base.context, &source, kernel, error);
 }
 
-static oclattn_status make_multiply(projection_plan *self, oclattn_error *error) {
+static void multiply_options(const projection_plan *self, char options[PART_OPTIONS_SIZE]) {
     const projection_tiles *tiles = &self->tuned.projection;
-    char options[160];
     if (self->chosen->id == VARIANT_PROJECTION_TILED_CPU) {
-        snprintf(options, sizeof(options),
+        snprintf(options, PART_OPTIONS_SIZE,
                  "-DLANES=%d -DROWS=%d -DROW_TILES=%d -DPANEL_VECTORS=%d -DPANELS=%d -DK_BLOCK=%d",
                  tuning_lanes(&self->base.context->caps), tiles->rows, tiles->row_tiles, tiles->panel_vectors,
                  tiles->panels, tiles->k_block);
     } else {
-        snprintf(options, sizeof(options), "-DROWS=%d -DK_BLOCK=%d", self->tuned.projection_portable.rows,
+        snprintf(options, PART_OPTIONS_SIZE, "-DROWS=%d -DK_BLOCK=%d", self->tuned.projection_portable.rows,
                  self->tuned.projection_portable.k_block);
     }
-    return make_kernel(self, self->chosen->name, options, sizeof(projection_params), multiply_items(self),
-                       &self->multiply, error);
+}
+
+static void add_parts(const oclattn_plan *plan, program_parts *parts) {
+    const projection_plan *self = (const projection_plan *)plan;
+    char options[PART_OPTIONS_SIZE];
+    parts_add(parts, "pack_weights", "");
+    if (self->chosen->id == VARIANT_PROJECTION_CLBLAST) {
+        parts_add(parts, "broadcast_bias", "");
+        return;
+    }
+    multiply_options(self, options);
+    parts_add(parts, self->chosen->name, options);
 }
 
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
@@ -170,7 +179,10 @@ static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     const int64_t weight_items = projection_padded_columns(self) * self->desc.in_dim;
     RETURN_IF_ERROR(make_kernel(self, "pack_weights", "", sizeof(pack_params), weight_items, &self->pack, error));
     if (self->chosen->id != VARIANT_PROJECTION_CLBLAST) {
-        return make_multiply(self, error);
+        char options[PART_OPTIONS_SIZE];
+        multiply_options(self, options);
+        return make_kernel(self, self->chosen->name, options, sizeof(projection_params), multiply_items(self),
+                           &self->multiply, error);
     }
     const int64_t elements = (int64_t)self->product.m * self->desc.out_dim;
     RETURN_IF_ERROR(make_kernel(self, "broadcast_bias", "", sizeof(projection_params), elements, &self->fill, error));
@@ -212,6 +224,7 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
 
 static const plan_type projection_type = {.kind = PLAN_PROJECTION,
                                           .bytes = sizeof(projection_plan),
+                                          .add_parts = add_parts,
                                           .compile = compile,
                                           .describe = describe,
                                           .clear = clear};

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../program/program.h"
+
 enum { WORKSPACE_ALIGNMENT = 256 };
 
 static const char *const kind_names[] = {"attention", "merge_states", "split", "merge", "projection", "mha"};
@@ -33,6 +35,9 @@ oclattn_status plan_hand_over(oclattn_plan *made, oclattn_status status, oclattn
 }
 
 oclattn_status plan_compile(oclattn_plan *plan, oclattn_error *error) {
+    program_parts parts = {0};
+    plan->type->add_parts(plan, &parts);
+    program_join(plan->context, &parts);
     RETURN_IF_ERROR(plan->type->compile(plan, error));
     plan->type->describe(plan, "", &plan->description);
     return plan->description.failed ? error_no_memory(error) : OCLATTN_OK;

@@ -3,6 +3,7 @@
 #define OCLATTN_PLAN_PLAN_H
 
 #include "../program/context.h"
+#include "../program/parts.h"
 #include "../program/text.h"
 
 typedef enum plan_kind {
@@ -18,6 +19,7 @@ typedef enum plan_kind {
 typedef struct plan_type {
     plan_kind kind;
     size_t bytes; /* of its struct */
+    void (*add_parts)(const oclattn_plan *plan, program_parts *parts); /* what compile will build */
     oclattn_status (*compile)(oclattn_plan *plan, oclattn_error *error);
     void (*describe)(const oclattn_plan *plan, const char *indent, text *lines); /* each line after `indent` */
     void (*clear)(oclattn_plan *plan); /* releases what the operation added, also half made */

@@ -9,23 +9,6 @@
 #include "program.h"
 #include "source.h"
 
-/* Some drivers write the number of warnings to stderr. */
-#define COMMON_OPTIONS "-cl-std=CL1.2 -w"
-
-struct built_program {
-    struct built_program *next;
-    char *file, *options;
-    mtx_t lock; /* held while building, so that threads that want the same program build it once */
-    cl_program program; /* NULL until it is built */
-};
-
-/* One build: what goes in. */
-typedef struct build_job {
-    oclattn_context *context;
-    const char *file, *options; /* options: complete */
-    text source, key;
-} build_job;
-
 static char *copy_string(const char *string) {
     const size_t size = strlen(string) + 1;
     char *copy = malloc(size);
@@ -33,22 +16,40 @@ static char *copy_string(const char *string) {
 }
 
 static void entry_free(struct built_program *entry) {
+    text_clear(&entry->unsaved_key);
     free(entry->file);
     free(entry->options);
     free(entry);
 }
 
-void programs_free(struct built_program *programs, bool release_cl) {
-    while (programs) {
-        struct built_program *next = programs->next;
+static void keep_binary(oclattn_context *context, cl_program program, const text *key) {
+    size_t size;
+    unsigned char *binary = compile_read_binary(context, program, &size);
+    if (binary) {
+        cache_store(context, key, binary, size);
+    }
+    free(binary);
+}
+
+static void entry_release(oclattn_context *context, struct built_program *entry) {
+    if (entry->unsaved_key.data) {
+        keep_binary(context, entry->program, &entry->unsaved_key);
+    }
+    if (entry->program) {
+        clReleaseProgram(entry->program);
+    }
+    mtx_destroy(&entry->lock);
+}
+
+void programs_free(oclattn_context *context, bool release_cl) {
+    struct built_program *entry = context->programs;
+    while (entry) {
+        struct built_program *next = entry->next;
         if (release_cl) {
-            if (programs->program) {
-                clReleaseProgram(programs->program);
-            }
-            mtx_destroy(&programs->lock);
+            entry_release(context, entry);
         }
-        entry_free(programs);
-        programs = next;
+        entry_free(entry);
+        entry = next;
     }
 }
 
@@ -66,8 +67,7 @@ static struct built_program *entry_new(const char *file, const char *options) {
     return entry;
 }
 
-/* The entry of a program, added where it is new. Entries stay until the context goes. NULL: out of memory. */
-static struct built_program *find_or_add(oclattn_context *context, const char *file, const char *options) {
+struct built_program *program_entry(oclattn_context *context, const char *file, const char *options) {
     mtx_lock(&context->lock);
     struct built_program *entry = context->programs;
     while (entry && (strcmp(entry->file, file) != 0 || strcmp(entry->options, options) != 0)) {
@@ -99,11 +99,11 @@ static char *read_build_log(cl_program program, cl_device_id device) {
     return build_log;
 }
 
-static void log_each_line(const logger *log, const char *lines) {
+static void log_each_line(const logger *log, oclattn_log_level level, const char *lines) {
     while (*lines) {
         const size_t length = strcspn(lines, "\r\n");
         if (length > 0) {
-            log_line(log, OCLATTN_LOG_WARNING, "%.*s", (int)length, lines);
+            log_line(log, level, "%.*s", (int)length, lines);
         }
         lines += length;
         lines += strspn(lines, "\r\n");
@@ -123,31 +123,44 @@ static oclattn_status report_failure(const build_job *job, cl_program program, c
     if (error) {
         error->cl_code = code;
     }
-    log_line(&context->log, OCLATTN_LOG_WARNING, "building %s (%s) for %s failed:", job->file, job->options,
-             context->caps.name);
-    log_each_line(&context->log, reason);
+    const oclattn_log_level level = job->quiet ? OCLATTN_LOG_DEBUG : OCLATTN_LOG_WARNING;
+    log_line(&context->log, level, "building %s (%s) for %s failed:", job->file, job->options, context->caps.name);
+    log_each_line(&context->log, level, reason);
     free(build_log);
     return OCLATTN_BUILD_FAILED;
 }
 
-static oclattn_status build_from_source(const build_job *job, cl_program *program, oclattn_error *error) {
+static oclattn_status build_from_source(build_job *job, cl_program *program, oclattn_error *error) {
     oclattn_context *context = job->context;
-    const bool keep = context->cache_dir && !atomic_load(&context->cache_is_read_only);
-    compiled made;
-    const cl_int code = compile_source(context, &job->source, job->options, keep, &made);
+    cl_program made;
+    const cl_int code = compile_source(context, &job->source, job->options, &made);
     if (code != CL_SUCCESS) {
-        const oclattn_status status = report_failure(job, made.program, code, error);
-        compiled_clear(&made);
+        const oclattn_status status = report_failure(job, made, code, error);
+        if (made) {
+            clReleaseProgram(made);
+        }
         return status;
     }
     log_line(&context->log, OCLATTN_LOG_DEBUG, "%s (%s): built from source", job->file, job->options);
-    if (made.binary) {
-        cache_store(context, &job->key, made.binary, made.size);
+    const bool keep = context->cache_dir && !atomic_load(&context->cache_is_read_only);
+    job->keep_later = keep && cache_waits_for_binaries(context);
+    if (keep && !job->keep_later) {
+        keep_binary(context, made, &job->key);
     }
-    *program = made.program;
-    made.program = NULL;
-    compiled_clear(&made);
+    *program = made;
     return OCLATTN_OK;
+}
+
+void build_job_clear(build_job *job) {
+    text_clear(&job->source);
+    text_clear(&job->key);
+}
+
+void build_keep_later(struct built_program *entry, build_job *job) {
+    if (job->keep_later) {
+        entry->unsaved_key = job->key;
+        job->key = (text){0};
+    }
 }
 
 static cl_program take_from_cache(const build_job *job) {
@@ -163,8 +176,7 @@ static cl_program take_from_cache(const build_job *job) {
     return program;
 }
 
-static oclattn_status run_job(build_job *job, cl_program *program, oclattn_error *error) {
-    RETURN_IF_ERROR(source_expand(job->file, &job->source, error));
+oclattn_status build_run(build_job *job, cl_program *program, oclattn_error *error) {
     if (job->context->cache_dir) {
         cache_describe(&job->key, job->context, &job->source, job->options);
         if (job->key.failed) {
@@ -186,9 +198,12 @@ static oclattn_status build_entry(oclattn_context *context, struct built_program
         return error_no_memory(error);
     }
     build_job job = {.context = context, .file = entry->file, .options = options.data};
-    const oclattn_status status = run_job(&job, &entry->program, error);
-    text_clear(&job.source);
-    text_clear(&job.key);
+    oclattn_status status = source_expand(job.file, &job.source, error);
+    if (status == OCLATTN_OK) {
+        status = build_run(&job, &entry->program, error);
+        build_keep_later(entry, &job);
+    }
+    build_job_clear(&job);
     text_clear(&options);
     return status;
 }
@@ -196,7 +211,7 @@ static oclattn_status build_entry(oclattn_context *context, struct built_program
 oclattn_status program_get(oclattn_context *context, const char *file, const char *options, cl_program *program,
                            oclattn_error *error) {
     RETURN_IF_ERROR(context_check_process(context, error));
-    struct built_program *entry = find_or_add(context, file, options ? options : "");
+    struct built_program *entry = program_entry(context, file, options ? options : "");
     if (!entry) {
         return error_no_memory(error);
     }

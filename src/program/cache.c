@@ -42,9 +42,16 @@ oclattn_status cache_choose_folder(const char *wish, const logger *log, char **f
     if (home && home[0] == '/') {
         return join_path(home, "/.cache/oclattn", folder, error);
     }
-    log_line(log, OCLATTN_LOG_WARNING, "compiled kernels are not kept: none of OCLATTN_CACHE_DIR, XDG_CACHE_HOME and "
+    log_line(log, OCLATTN_LOG_WARNING,
+             "compiled kernels are not kept: none of OCLATTN_CACHE_DIR, XDG_CACHE_HOME and "
              "HOME names a folder");
     return OCLATTN_OK;
+}
+
+/* Asked for a binary, PoCL compiles every kernel once more, for work-groups of any size, which takes as long as the build
+ * itself. (What it keeps on disk by itself starts in 30 ms where a binary starts in 7.) */
+bool cache_waits_for_binaries(const oclattn_context *context) {
+    return strcmp(context->caps.platform_name, "Portable Computing Language") == 0;
 }
 
 /* ---- the key ---------------------------------------------------------------------------------------------------- */
@@ -52,14 +59,31 @@ oclattn_status cache_choose_folder(const char *wish, const logger *log, char **f
 /* Drivers read these where they generate code, and put none of them into a version string. */
 static const char *const compiler_variables[] = {
     /* PoCL */
-    "POCL_BINARY_SPECIALIZE_WG", "POCL_ENABLE_UNINIT", "POCL_EXTRA_BUILD_FLAGS", "POCL_FORCE_PARALLEL_OUTER_LOOP",
-    "POCL_FULL_REPLICATION_THRESHOLD", "POCL_KERNELLIB_NAME", "POCL_LLVM_CPU_NAME", "POCL_MAX_WORK_GROUP_SIZE",
-    "POCL_WILOOPS_MAX_UNROLL_COUNT", "POCL_WORK_GROUP_METHOD", "POCL_WORK_GROUP_SPECIALIZATION",
+    "POCL_BINARY_SPECIALIZE_WG",
+    "POCL_ENABLE_UNINIT",
+    "POCL_EXTRA_BUILD_FLAGS",
+    "POCL_FORCE_PARALLEL_OUTER_LOOP",
+    "POCL_FULL_REPLICATION_THRESHOLD",
+    "POCL_KERNELLIB_NAME",
+    "POCL_LLVM_CPU_NAME",
+    "POCL_MAX_WORK_GROUP_SIZE",
+    "POCL_WILOOPS_MAX_UNROLL_COUNT",
+    "POCL_WORK_GROUP_METHOD",
+    "POCL_WORK_GROUP_SPECIALIZATION",
     /* Intel's CPU runtime */
-    "CL_CONFIG_CPU_EXPENSIVE_MEM_OPT", "CL_CONFIG_CPU_FORCE_WORK_GROUP_SIZE", "CL_CONFIG_CPU_O0_VECTORIZATION",
-    "CL_CONFIG_CPU_REQD_SUB_GROUP_SIZE", "CL_CONFIG_CPU_RT_LOOP_UNROLL_FACTOR", "CL_CONFIG_CPU_STREAMING_ALWAYS",
-    "CL_CONFIG_CPU_SUB_GROUP_CONSTRUCTION", "CL_CONFIG_CPU_TARGET_ARCH", "CL_CONFIG_CPU_VECTORIZER_MODE",
-    "CL_CONFIG_LLVM_OPTIONS", "CL_CONFIG_LTO_PM", "CL_CONFIG_USE_FAST_RELAXED_MATH", "CL_CONFIG_USE_VECTORIZER",
+    "CL_CONFIG_CPU_EXPENSIVE_MEM_OPT",
+    "CL_CONFIG_CPU_FORCE_WORK_GROUP_SIZE",
+    "CL_CONFIG_CPU_O0_VECTORIZATION",
+    "CL_CONFIG_CPU_REQD_SUB_GROUP_SIZE",
+    "CL_CONFIG_CPU_RT_LOOP_UNROLL_FACTOR",
+    "CL_CONFIG_CPU_STREAMING_ALWAYS",
+    "CL_CONFIG_CPU_SUB_GROUP_CONSTRUCTION",
+    "CL_CONFIG_CPU_TARGET_ARCH",
+    "CL_CONFIG_CPU_VECTORIZER_MODE",
+    "CL_CONFIG_LLVM_OPTIONS",
+    "CL_CONFIG_LTO_PM",
+    "CL_CONFIG_USE_FAST_RELAXED_MATH",
+    "CL_CONFIG_USE_VECTORIZER",
 };
 
 static void describe_environment(text *key) {

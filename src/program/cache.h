@@ -10,6 +10,9 @@
  * made on disk. */
 oclattn_status cache_choose_folder(const char *wish, const logger *log, char **folder, oclattn_error *error);
 
+/* Whether the driver takes long to hand out a binary, so that plans should not wait for it. */
+bool cache_waits_for_binaries(const oclattn_context *context);
+
 /* Describes everything that the compiled program follows from. */
 void cache_describe(text *key, const oclattn_context *context, const text *source, const char *options);
 

@@ -21,7 +21,8 @@ static cl_uint device_position(cl_program program, cl_device_id device, cl_uint 
 }
 
 /* Reads the binary of the device at `position` of `count`. */
-static void read_binary_at(cl_program program, cl_uint count, cl_uint position, compiled *made) {
+static unsigned char *read_binary_at(cl_program program, cl_uint count, cl_uint position, size_t *size) {
+    unsigned char *binary = NULL;
     size_t *sizes = calloc(count, sizeof *sizes);
     unsigned char **binaries = calloc(count, sizeof *binaries);
     if (!sizes || !binaries ||
@@ -29,46 +30,36 @@ static void read_binary_at(cl_program program, cl_uint count, cl_uint position, 
         sizes[position] == 0) {
         goto done;
     }
-    made->size = sizes[position];
-    made->binary = malloc(made->size);
-    binaries[position] = made->binary; /* NULL for the others: not copied */
-    if (made->binary &&
+    *size = sizes[position];
+    binary = malloc(*size);
+    binaries[position] = binary; /* NULL for the others: not copied */
+    if (binary &&
         clGetProgramInfo(program, CL_PROGRAM_BINARIES, count * sizeof *binaries, binaries, NULL) != CL_SUCCESS) {
-        free(made->binary);
-        made->binary = NULL;
+        free(binary);
+        binary = NULL;
     }
 
 done:
     free(sizes);
     free(binaries);
+    return binary;
 }
 
-static void read_binary(cl_program program, cl_device_id device, compiled *made) {
+unsigned char *compile_read_binary(const oclattn_context *context, cl_program program, size_t *size) {
     cl_uint count = 0;
     if (clGetProgramInfo(program, CL_PROGRAM_NUM_DEVICES, sizeof count, &count, NULL) != CL_SUCCESS || count == 0) {
-        return;
+        return NULL;
     }
-    const cl_uint position = device_position(program, device, count);
-    if (position < count) {
-        read_binary_at(program, count, position, made);
-    }
+    const cl_uint position = device_position(program, context->device, count);
+    return position < count ? read_binary_at(program, count, position, size) : NULL;
 }
 
-cl_int compile_source(const oclattn_context *context, const text *source, const char *options, bool want_binary,
-                      compiled *made) {
+cl_int compile_source(const oclattn_context *context, const text *source, const char *options, cl_program *program) {
     const char *const lines = source->data;
     const size_t length = source->length;
     cl_int code;
-    *made = (compiled){0};
-    made->program = clCreateProgramWithSource(context->cl, 1, (const char **)&lines, &length, &code);
-    if (!made->program) {
-        return code;
-    }
-    code = clBuildProgram(made->program, 1, &context->device, options, NULL, NULL);
-    if (code == CL_SUCCESS && want_binary) {
-        read_binary(made->program, context->device, made);
-    }
-    return code;
+    *program = clCreateProgramWithSource(context->cl, 1, (const char **)&lines, &length, &code);
+    return *program ? clBuildProgram(*program, 1, &context->device, options, NULL, NULL) : code;
 }
 
 /* Some binaries load but hold nothing: object code that was not linked, for one. */
@@ -86,12 +77,4 @@ cl_program compile_binary(const oclattn_context *context, const unsigned char *b
         made = NULL;
     }
     return made;
-}
-
-void compiled_clear(compiled *made) {
-    if (made->program) {
-        clReleaseProgram(made->program);
-    }
-    free(made->binary);
-    *made = (compiled){0};
 }

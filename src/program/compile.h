@@ -5,20 +5,14 @@
 #include "context.h"
 #include "text.h"
 
-/* What the compiler made; release with compiled_clear. Where it failed, `program` may hold the log. */
-typedef struct compiled {
-    cl_program program;
-    unsigned char *binary; /* to be kept on disk; NULL where it was not wanted, or the driver has none */
-    size_t size;
-} compiled;
+/* Where it fails, *program may hold the log. */
+cl_int compile_source(const oclattn_context *context, const text *source, const char *options, cl_program *program);
 
-cl_int compile_source(const oclattn_context *context, const text *source, const char *options, bool want_binary,
-                      compiled *made);
+/* The program's binary, to be kept on disk; free it. NULL where the driver has none. */
+unsigned char *compile_read_binary(const oclattn_context *context, cl_program program, size_t *size);
 
-/* Makes the program from a binary that compile_source gave; NULL where the driver does not take it. */
+/* Makes the program from a binary that compile_read_binary gave; NULL where the driver does not take it. */
 cl_program compile_binary(const oclattn_context *context, const unsigned char *binary, size_t size,
                           const char *options);
-
-void compiled_clear(compiled *made);
 
 #endif

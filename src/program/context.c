@@ -57,7 +57,7 @@ void context_release(oclattn_context *context) {
     }
     /* A driver's threads do not survive fork(), and releasing may wait for them. */
     const bool release_cl = context->process_id == os_process_id();
-    programs_free(context->programs, release_cl);
+    programs_free(context, release_cl);
     if (release_cl) {
         clReleaseContext(context->cl);
         clReleaseDevice(context->device);

@@ -3,6 +3,7 @@
 #define OCLATTN_PROGRAM_PROGRAM_H
 
 #include "context.h"
+#include "parts.h"
 
 /* The program of one file of cl/ built with `options` ("-DK_TYPE=1 ..."), built at most once per context and
  * options: from memory, else from the cache on disk, else from source. The program belongs to the context. A failed
@@ -10,6 +11,11 @@
  * many threads. */
 oclattn_status program_get(oclattn_context *context, const char *file, const char *options, cl_program *program,
                            oclattn_error *error);
+
+/* Builds those of the parts that are not built yet as one program, where they agree: some compilers take half a second
+ * for a program of any size. program_get then finds each of them. What cannot be built together is left to program_get.
+ */
+void program_join(oclattn_context *context, const program_parts *parts);
 
 /* A new kernel of that program; the caller releases it. */
 oclattn_status program_kernel(oclattn_context *context, const char *file, const char *options, const char *kernel_name,

@@ -54,8 +54,10 @@ static oclattn_status read_from_folder(const expansion *e, const char *name, tex
         read_stream(stream, content);
     }
     if (!stream || ferror(stream)) {
-        status = error_set(e->error, OCLATTN_BUILD_FAILED, "cannot read kernel file %s, in the folder that "
-                           "OCLATTN_KERNEL_DIR names: %s", path.data, strerror(errno));
+        status = error_set(e->error, OCLATTN_BUILD_FAILED,
+                           "cannot read kernel file %s, in the folder that "
+                           "OCLATTN_KERNEL_DIR names: %s",
+                           path.data, strerror(errno));
     } else if (content->failed) {
         status = error_no_memory(e->error);
     }
@@ -113,8 +115,10 @@ static oclattn_status expand_file(expansion *e, const char *name);
 static oclattn_status expand_include(expansion *e, const char *from, unsigned line, const char *name, size_t length) {
     char copy[MAX_NAME];
     if (length == 0 || length >= sizeof copy || memchr(name, '/', length) || memchr(name, '\\', length)) {
-        return error_set(e->error, OCLATTN_BUILD_FAILED, "%s, line %u: an include names a file of the same folder, "
-                         "in fewer than %d bytes", from, line, MAX_NAME);
+        return error_set(e->error, OCLATTN_BUILD_FAILED,
+                         "%s, line %u: an include names a file of the same folder, "
+                         "in fewer than %d bytes",
+                         from, line, MAX_NAME);
     }
     memcpy(copy, name, length);
     copy[length] = '\0';
@@ -167,19 +171,55 @@ static oclattn_status expand_file(expansion *e, const char *name) {
     return status;
 }
 
-oclattn_status source_expand(const char *file, text *expanded, oclattn_error *error) {
-    const char *folder = getenv("OCLATTN_KERNEL_DIR");
-    expansion *e = calloc(1, sizeof *e);
-    if (!e) {
-        return error_no_memory(error);
-    }
-    e->out = expanded;
-    e->error = error;
-    e->folder = folder && folder[0] != '\0' ? folder : NULL;
-    oclattn_status status = expand_file(e, file);
-    if (status == OCLATTN_OK && expanded->failed) {
-        status = error_no_memory(error);
+/* Frees it. */
+static oclattn_status finish_expansion(expansion *e, oclattn_status status) {
+    if (status == OCLATTN_OK && e->out->failed) {
+        status = error_no_memory(e->error);
     }
     free(e);
     return status;
+}
+
+/* NULL: out of memory. */
+static expansion *begin_expansion(text *out, oclattn_error *error) {
+    const char *folder = getenv("OCLATTN_KERNEL_DIR");
+    expansion *e = calloc(1, sizeof *e);
+    if (!e) {
+        error_no_memory(error);
+        return NULL;
+    }
+    e->out = out;
+    e->error = error;
+    e->folder = folder && folder[0] != '\0' ? folder : NULL;
+    return e;
+}
+
+oclattn_status source_expand(const char *file, text *expanded, oclattn_error *error) {
+    expansion *e = begin_expansion(expanded, error);
+    return e ? finish_expansion(e, expand_file(e, file)) : OCLATTN_OUT_OF_MEMORY;
+}
+
+static void write_macros(const char *options, bool define, text *out) {
+    macro_option macro;
+    while (next_macro(&options, &macro)) {
+        text_format(out, "#undef %.*s\n", (int)macro.name_length, macro.name);
+        if (define) {
+            text_format(out, "#define %.*s %.*s\n", (int)macro.name_length, macro.name, (int)macro.value_length,
+                        macro.value);
+        }
+    }
+}
+
+static oclattn_status expand_parts(expansion *e, const program_parts *parts) {
+    for (size_t i = 0; i < parts->count; i++) {
+        write_macros(parts->part[i].options, true, e->out);
+        RETURN_IF_ERROR(expand_file(e, parts->part[i].file));
+        write_macros(parts->part[i].options, false, e->out);
+    }
+    return OCLATTN_OK;
+}
+
+oclattn_status source_join(const program_parts *parts, text *joined, oclattn_error *error) {
+    expansion *e = begin_expansion(joined, error);
+    return e ? finish_expansion(e, expand_parts(e, parts)) : OCLATTN_OUT_OF_MEMORY;
 }

@@ -1,0 +1,66 @@
+#include "parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void parts_add(program_parts *parts, const char *kernel_name, const char *options) {
+    program_part added;
+    snprintf(added.file, sizeof added.file, "%s.cl", kernel_name);
+    snprintf(added.options, sizeof added.options, "%s", options);
+    for (size_t i = 0; i < parts->count; i++) {
+        if (strcmp(parts->part[i].file, added.file) == 0 && strcmp(parts->part[i].options, added.options) == 0) {
+            return;
+        }
+    }
+    if (parts->count < MOST_PARTS) {
+        parts->part[parts->count++] = added;
+    }
+}
+
+bool next_macro(const char **options, macro_option *macro) {
+    const char *at = strstr(*options, "-D");
+    if (!at) {
+        return false;
+    }
+    macro->name = at + 2;
+    macro->name_length = strcspn(macro->name, "= ");
+    macro->value = macro->name + macro->name_length;
+    macro->value += *macro->value == '=';
+    macro->value_length = strcspn(macro->value, " ");
+    *options = macro->value + macro->value_length;
+    return true;
+}
+
+static bool same_macro(const macro_option *a, const macro_option *b) {
+    return a->name_length == b->name_length && memcmp(a->name, b->name, a->name_length) == 0;
+}
+
+static bool same_value(const macro_option *a, const macro_option *b) {
+    return a->value_length == b->value_length && memcmp(a->value, b->value, a->value_length) == 0;
+}
+
+static bool options_agree(const char *options, const char *others) {
+    macro_option macro, other;
+    while (next_macro(&options, &macro)) {
+        const char *rest = others;
+        while (next_macro(&rest, &other)) {
+            if (same_macro(&macro, &other) && !same_value(&macro, &other)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool parts_agree(const program_parts *parts) {
+    for (size_t i = 0; i < parts->count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const program_part *a = &parts->part[i];
+            const program_part *b = &parts->part[k];
+            if (strcmp(a->file, b->file) == 0 || !options_agree(a->options, b->options)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
