@@ -10,7 +10,6 @@
 typedef enum scratch {
     SCRATCH_KV_LENS,
     SCRATCH_OFFSETS,
-    SCRATCH_PAST_ROWS,
     SCRATCH_SINKS,
     SCRATCH_MASK,
     SCRATCH_QUERY,

@@ -42,18 +42,27 @@ static oclattn_status find_operator(const ort_host *host, const ort_node *node, 
     return OCLATTN_OK;
 }
 
+/* Inputs that a later version of the operator has may be there, but must not be given. */
 static oclattn_status read_inputs(const ort_host *host, const ort_node *node, attention_node *read,
                                   oclattn_error *error) {
     const ort_value_info *infos[MOST_INPUTS] = {NULL};
     const char *const *names = read->operator->inputs;
+    const size_t known = count_names(names);
     size_t count = 0;
     RETURN_IF_ERROR(host_check(host, host->api->Node_GetNumInputs(node, &count), error));
-    if (count > count_names(names)) {
-        return refuse(error, OCLATTN_UNSUPPORTED, "it has %zu inputs, %zu are known", count, count_names(names));
+    if (count > MOST_INPUTS) {
+        return refuse(error, OCLATTN_UNSUPPORTED, "it has %zu inputs, %zu are known", count, known);
     }
     RETURN_IF_ERROR(host_check(host, host->api->Node_GetInputs(node, infos, count), error));
-    for (size_t i = 0; names[i] != NULL; ++i) {
+    for (size_t i = 0; i < known; ++i) {
         RETURN_IF_ERROR(tensor_declared(host, infos[i], names[i], &read->inputs[i], error));
+    }
+    for (size_t i = known; i < count; ++i) {
+        host_tensor unknown = {.element = ORT_UNDEFINED};
+        RETURN_IF_ERROR(tensor_declared(host, infos[i], "input", &unknown, error));
+        if (tensor_given(&unknown)) {
+            return refuse(error, OCLATTN_UNSUPPORTED, "its input %zu is not known here", i);
+        }
     }
     return OCLATTN_OK;
 }

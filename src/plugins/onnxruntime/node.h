@@ -4,7 +4,7 @@
 
 #include "tensor.h"
 
-enum { MOST_INPUTS = 14, MOST_OUTPUTS = 4, NODE_NAME_SIZE = 128 };
+enum { MOST_INPUTS = 20, MOST_OUTPUTS = 4, NODE_NAME_SIZE = 128 };
 
 typedef struct attention_operator attention_operator;
 

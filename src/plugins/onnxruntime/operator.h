@@ -64,28 +64,9 @@ struct attention_operator {
     oclattn_status (*bind)(attention_call *call, oclattn_error *error);
 };
 
-extern const attention_operator operator_attention;
+extern const attention_operator operator_attention, operator_multi_head, operator_group_query;
 
 /* NULL: none. */
 const attention_operator *operator_find(const char *domain, const char *type);
-
-/* What operators have in common. */
-
-/* scale, softcap, causal and windows of the node's options. */
-void describe_options(attention_problem *problem);
-
-/* Types of q, k, v and o; o has that of q. */
-oclattn_status describe_types(attention_problem *problem, const host_tensor *q, const host_tensor *k,
-                              const host_tensor *v, oclattn_error *error);
-
-/* Rows of `heads` heads: [batch, heads, rows, width], or [batch, rows, heads * width] where the rank is 3. */
-oclattn_status size_rows(const host_tensor *tensor, int64_t *batch, int64_t *heads, int64_t *rows, int64_t *width,
-                         oclattn_error *error);
-
-/* A whole tensor as an operand without strides. */
-operand_place operand_of(const host_tensor *tensor);
-
-/* Strides b, h, s of such rows. */
-void set_strides(operand_place *operand, size_t rank, int64_t heads, int64_t rows, int64_t width);
 
 #endif

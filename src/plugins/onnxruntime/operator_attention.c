@@ -1,7 +1,5 @@
 /* ONNX's Attention, versions 23 to 25. */
-#include <math.h>
-
-#include "cache.h"
+#include "common.h"
 
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD_KV_SEQLEN };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, QK };
@@ -17,17 +15,8 @@ static const char *const attribute_names[] = {
 static const oclattn_scores_kind scores_kinds[] = {OCLATTN_SCORES_SCALED, OCLATTN_SCORES_CAPPED, OCLATTN_SCORES_BIASED,
                                                    OCLATTN_PROBABILITIES};
 
-/* float32 is what the softmax is computed in; less is asked for by ORT_FLOAT16 and ORT_BFLOAT16. */
-static oclattn_status check_precision(const attribute_list *attributes, oclattn_error *error) {
-    const int64_t precision = attributes_integer(attributes, "softmax_precision", ORT_FLOAT);
-    if (precision == ORT_FLOAT || precision == ORT_FLOAT16 || precision == ORT_BFLOAT16) {
-        return OCLATTN_OK;
-    }
-    return refuse(error, OCLATTN_UNSUPPORTED, "softmax_precision %lld is more than float32", (long long)precision);
-}
-
+/* softmax_precision is read by nobody: scores, softmax and sums are float32, whatever is asked for. */
 static oclattn_status read_options(const attribute_list *attributes, attention_options *options, oclattn_error *error) {
-    RETURN_IF_ERROR(check_precision(attributes, error));
     const int64_t mode = attributes_integer(attributes, "qk_matmul_output_mode", 0);
     if (mode < 0 || mode > 3) {
         return refuse(error, OCLATTN_UNSUPPORTED, "qk_matmul_output_mode %lld is not known", (long long)mode);
@@ -52,17 +41,8 @@ static oclattn_status read_options(const attribute_list *attributes, attention_o
 
 static oclattn_status check_inputs(const attention_problem *problem, oclattn_error *error) {
     const host_tensor *inputs = problem->inputs;
-    const bool past = tensor_given(&inputs[PAST_KEY]);
-    if (past != tensor_given(&inputs[PAST_VALUE])) {
-        return refuse(error, OCLATTN_UNSUPPORTED, "past_key and past_value are not given together");
-    }
-    if (past && tensor_given(&inputs[NONPAD_KV_SEQLEN])) {
-        return refuse(error, OCLATTN_UNSUPPORTED, "nonpad_kv_seqlen is given beside past_key");
-    }
-    if (past && (inputs[PAST_KEY].element != inputs[K].element || inputs[PAST_VALUE].element != inputs[V].element)) {
-        return refuse(error, OCLATTN_UNSUPPORTED, "past_key or past_value has another type than K or V");
-    }
-    if (inputs[Q].rank == 3 && (problem->node->options.q_heads <= 0 || problem->node->options.kv_heads <= 0)) {
+    const attention_node *node = problem->node;
+    if (inputs[Q].rank == 3 && (node->options.q_heads <= 0 || node->options.kv_heads <= 0)) {
         return refuse(error, OCLATTN_UNSUPPORTED, "Q has 3 dimensions, but q_num_heads or kv_num_heads is not set");
     }
     for (int i = K; i <= V; ++i) {
@@ -71,42 +51,9 @@ static oclattn_status check_inputs(const attention_problem *problem, oclattn_err
                           inputs[i].name, inputs[i].rank);
         }
     }
-    return OCLATTN_OK;
-}
-
-static oclattn_status size_past(attention_problem *problem, oclattn_error *error) {
-    attention_sizes *sizes = &problem->sizes;
-    const host_tensor *inputs = problem->inputs;
-    if (!tensor_given(&inputs[PAST_KEY])) {
-        sizes->past_len = 0;
-    }
-    RETURN_IF_ERROR(
-        size_rows(&inputs[PAST_KEY], &sizes->batch, &sizes->kv_heads, &sizes->past_len, &sizes->head_dim, error));
-    RETURN_IF_ERROR(
-        size_rows(&inputs[PAST_VALUE], &sizes->batch, &sizes->kv_heads, &sizes->past_len, &sizes->v_dim, error));
-    if (sizes->past_len >= 0 && sizes->new_len >= 0) {
-        sizes->kv_len = sizes->past_len + sizes->new_len;
-    }
-    return OCLATTN_OK;
-}
-
-/* The mask broadcasts over all dimensions but the last, which may be shorter than the keys. */
-static oclattn_status check_mask(const attention_problem *problem, oclattn_error *error) {
-    const host_tensor *mask = &problem->inputs[MASK];
-    const attention_sizes *sizes = &problem->sizes;
-    const int64_t wanted[4] = {sizes->batch, sizes->q_heads, sizes->q_len, sizes->kv_len};
-    if (mask->rank > 4) {
-        return refuse(error, OCLATTN_UNSUPPORTED, "attn_mask has %zu dimensions", mask->rank);
-    }
-    for (size_t i = 0; i < mask->rank; ++i) {
-        const size_t at = 4 - mask->rank + i;
-        const int64_t size = mask->dims[i];
-        const bool fits =
-            size < 0 || wanted[at] < 0 || size == wanted[at] || (at < 3 && size == 1) || (at == 3 && size < wanted[at]);
-        if (!fits) {
-            return refuse(error, OCLATTN_INVALID_ARGUMENT, "dimension %zu of attn_mask is %lld; %lld is needed", i,
-                          (long long)size, (long long)wanted[at]);
-        }
+    if (tensor_given(&inputs[NONPAD_KV_SEQLEN]) &&
+        (tensor_given(&inputs[PAST_KEY]) || node->outputs[PRESENT_KEY] || node->outputs[PRESENT_VALUE])) {
+        return refuse(error, OCLATTN_UNSUPPORTED, "nonpad_kv_seqlen is given beside past or present keys");
     }
     return OCLATTN_OK;
 }
@@ -118,9 +65,13 @@ static oclattn_status size(attention_problem *problem, oclattn_error *error) {
     RETURN_IF_ERROR(size_rows(&inputs[Q], &sizes->batch, &sizes->q_heads, &sizes->q_len, &sizes->head_dim, error));
     RETURN_IF_ERROR(size_rows(&inputs[K], &sizes->batch, &sizes->kv_heads, &sizes->new_len, &sizes->head_dim, error));
     RETURN_IF_ERROR(size_rows(&inputs[V], &sizes->batch, &sizes->kv_heads, &sizes->new_len, &sizes->v_dim, error));
-    RETURN_IF_ERROR(size_past(problem, error));
+    RETURN_IF_ERROR(
+        size_past(&inputs[PAST_KEY], &inputs[PAST_VALUE], &inputs[K], &inputs[V], sizes, &sizes->past_len, error));
     RETURN_IF_ERROR(agree(&sizes->batch, "batch", &inputs[NONPAD_KV_SEQLEN], 0, error));
-    return check_mask(problem, error);
+    if (sizes->past_len >= 0 && sizes->new_len >= 0) {
+        sizes->kv_len = sizes->past_len + sizes->new_len;
+    }
+    return check_broadcast(&inputs[MASK], sizes, true, error);
 }
 
 /* ---- description ------------------------------------------------------------------------------------------------ */
@@ -173,38 +124,25 @@ static oclattn_status describe(attention_problem *problem, oclattn_error *error)
 static oclattn_status bind_lengths(attention_call *call, oclattn_error *error) {
     const attention_sizes *sizes = &call->problem.sizes;
     const int64_t *lengths = call->problem.inputs[NONPAD_KV_SEQLEN].data;
-    int32_t *kv_lens = NULL, *offsets = NULL, *past_rows = NULL;
-    const size_t bytes = (size_t)sizes->batch * sizeof(int32_t);
-    RETURN_IF_ERROR(lane_scratch(call->lane, SCRATCH_KV_LENS, bytes, (void **)&kv_lens, error));
-    RETURN_IF_ERROR(lane_scratch(call->lane, SCRATCH_OFFSETS, bytes, (void **)&offsets, error));
-    RETURN_IF_ERROR(lane_scratch(call->lane, SCRATCH_PAST_ROWS, bytes, (void **)&past_rows, error));
+    operand_place unused;
+    const bool offset = call->problem.desc.score.align == OCLATTN_ALIGN_OFFSET;
+    int32_t *kv_lens = NULL, *offsets = NULL;
+    RETURN_IF_ERROR(bind_integers(call, SCRATCH_KV_LENS, sizes->batch,
+                                  lengths != NULL ? &call->operands[OPERAND_KV_LENS] : &unused, &kv_lens, error));
+    RETURN_IF_ERROR(bind_integers(call, SCRATCH_OFFSETS, sizes->batch,
+                                  offset ? &call->operands[OPERAND_OFFSETS] : &unused, &offsets, error));
     for (int64_t b = 0; b < sizes->batch; ++b) {
         const int64_t length = lengths != NULL ? lengths[b] : sizes->kv_len;
         kv_lens[b] = (int32_t)(length < 0 ? 0 : length > sizes->kv_len ? sizes->kv_len : length);
-        past_rows[b] = (int32_t)sizes->past_len;
         offsets[b] = (int32_t)(lengths != NULL ? kv_lens[b] - sizes->q_len : sizes->past_len);
-    }
-    if (call->problem.desc.score.flags & OCLATTN_KV_LENS) {
-        call->operands[OPERAND_KV_LENS] = (operand_place){.memory = kv_lens, .bytes = bytes};
-    }
-    if (call->problem.desc.score.align == OCLATTN_ALIGN_OFFSET) {
-        call->operands[OPERAND_OFFSETS] = (operand_place){.memory = offsets, .bytes = bytes};
     }
     return OCLATTN_OK;
 }
 
 static void bind_mask(attention_call *call) {
     const host_tensor *mask = &call->problem.inputs[MASK];
-    operand_place *operand = &call->operands[mask->element == ORT_BOOL ? OPERAND_MASK : OPERAND_BIAS];
-    int64_t stride = 1;
-    if (!tensor_given(mask)) {
-        return;
-    }
-    *operand = operand_of(mask);
-    for (size_t i = 0; i < mask->rank; ++i) {
-        const size_t at = mask->rank - 1 - i; /* from the last dimension on */
-        operand->strides[3 - i] = mask->dims[at] == 1 && i > 0 ? 0 : stride;
-        stride *= mask->dims[at];
+    if (tensor_given(mask)) {
+        call->operands[mask->element == ORT_BOOL ? OPERAND_MASK : OPERAND_BIAS] = operand_broadcast(mask);
     }
 }
 
@@ -227,77 +165,21 @@ static oclattn_status bind_scores(attention_call *call, oclattn_error *error) {
     return OCLATTN_OK;
 }
 
-/* Which tensors make up the keys, or the values. */
-typedef struct kv_role {
-    int fresh, past, present;
-    scratch_slot scratch;
-    operand_role operand;
-} kv_role;
-
-static const kv_role key_role = {K, PAST_KEY, PRESENT_KEY, SCRATCH_KEYS, OPERAND_K};
-static const kv_role value_role = {V, PAST_VALUE, PRESENT_VALUE, SCRATCH_VALUES, OPERAND_V};
-
-static cache_append append_of(const attention_call *call, const kv_role *role, const operand_place *fresh,
-                              int64_t width, void *present) {
+static kv_part part_of(const attention_call *call, int fresh, int64_t width) {
     const attention_sizes *sizes = &call->problem.sizes;
-    const int64_t bytes = (int64_t)element_bytes(call->problem.inputs[role->fresh].element);
-    return (cache_append){
-        .batch = sizes->batch,
-        .heads = sizes->kv_heads,
-        .row_bytes = (size_t)(width * bytes),
-        .past = call->problem.inputs[role->past].data,
-        .past_capacity = sizes->past_len,
-        .past_rows = call->lane->scratch[SCRATCH_PAST_ROWS].memory,
-        .fresh = fresh->memory,
-        .fresh_rows = sizes->new_len,
-        .fresh_strides = {fresh->strides[0] * bytes, fresh->strides[1] * bytes, fresh->strides[2] * bytes},
-        .present = present,
-        .capacity = sizes->kv_len,
-    };
-}
-
-/* The output that holds all of them, or scratch memory where there are past ones that nobody asks for. */
-static oclattn_status make_present(attention_call *call, const kv_role *role, const int64_t dims[4], size_t bytes,
-                                   void **present, oclattn_error *error) {
-    const attention_node *node = call->problem.node;
-    if (node->outputs[role->present]) {
-        return tensor_output(call->host, call->context, node->output_at[role->present], dims, 4, present, error);
-    }
-    return lane_scratch(call->lane, role->scratch, bytes, present, error);
-}
-
-static oclattn_status bind_kv(attention_call *call, const kv_role *role, int64_t width, oclattn_error *error) {
-    const attention_sizes *sizes = &call->problem.sizes;
-    const host_tensor *fresh = &call->problem.inputs[role->fresh];
-    const int64_t dims[] = {sizes->batch, sizes->kv_heads, sizes->kv_len, width};
-    operand_place *operand = &call->operands[role->operand];
-    void *present = NULL;
-    *operand = operand_of(fresh);
-    set_strides(operand, fresh->rank, sizes->kv_heads, sizes->new_len, width);
-    const bool past = sizes->past_len > 0;
-    if (!past && !call->problem.node->outputs[role->present]) {
-        return OCLATTN_OK;
-    }
-    const size_t bytes = (size_t)(dims[0] * dims[1] * dims[2] * dims[3]) * element_bytes(fresh->element);
-    RETURN_IF_ERROR(make_present(call, role, dims, bytes, &present, error));
-    const cache_append append = append_of(call, role, operand, width, present);
-    cache_append_run(&append);
-    operand->memory = present;
-    operand->bytes = bytes;
-    set_strides(operand, 4, sizes->kv_heads, sizes->kv_len, width);
-    return OCLATTN_OK;
-}
-
-static oclattn_status bind_output(attention_call *call, oclattn_error *error) {
-    const attention_sizes *sizes = &call->problem.sizes;
-    const size_t rank = call->problem.inputs[Q].rank;
-    const int64_t as_rows[] = {sizes->batch, sizes->q_len, sizes->q_heads * sizes->v_dim};
-    const int64_t as_heads[] = {sizes->batch, sizes->q_heads, sizes->q_len, sizes->v_dim};
-    operand_place *operand = &call->operands[OPERAND_O];
-    operand->bytes = (size_t)(as_rows[0] * as_rows[1] * as_rows[2]) * element_bytes(call->problem.inputs[Q].element);
-    set_strides(operand, rank, sizes->q_heads, sizes->q_len, sizes->v_dim);
-    return tensor_output(call->host, call->context, call->problem.node->output_at[Y], rank == 3 ? as_rows : as_heads,
-                         rank, &operand->memory, error);
+    const host_tensor *inputs = call->problem.inputs;
+    kv_part part = {.role = fresh == K ? OPERAND_K : OPERAND_V,
+                    .fresh = operand_of(&inputs[fresh]),
+                    .element = inputs[fresh].element,
+                    .width = width,
+                    .past = &inputs[fresh == K ? PAST_KEY : PAST_VALUE],
+                    .past_capacity = sizes->past_len,
+                    .past_rows = call->lane->scratch[SCRATCH_OFFSETS].memory,
+                    .present = fresh == K ? PRESENT_KEY : PRESENT_VALUE,
+                    .capacity = sizes->kv_len,
+                    .scratch = fresh == K ? SCRATCH_KEYS : SCRATCH_VALUES};
+    set_strides(&part.fresh, inputs[fresh].rank, sizes->kv_heads, sizes->new_len, width);
+    return part;
 }
 
 static oclattn_status bind(attention_call *call, oclattn_error *error) {
@@ -307,9 +189,10 @@ static oclattn_status bind(attention_call *call, oclattn_error *error) {
     set_strides(&call->operands[OPERAND_Q], q->rank, sizes->q_heads, sizes->q_len, sizes->head_dim);
     bind_mask(call);
     RETURN_IF_ERROR(bind_lengths(call, error));
-    RETURN_IF_ERROR(bind_kv(call, &key_role, sizes->head_dim, error));
-    RETURN_IF_ERROR(bind_kv(call, &value_role, sizes->v_dim, error));
-    RETURN_IF_ERROR(bind_output(call, error));
+    const kv_part keys = part_of(call, K, sizes->head_dim), values = part_of(call, V, sizes->v_dim);
+    RETURN_IF_ERROR(bind_kv(call, &keys, error));
+    RETURN_IF_ERROR(bind_kv(call, &values, error));
+    RETURN_IF_ERROR(bind_output(call, Y, q->rank, q->element, error));
     return bind_scores(call, error);
 }
 
