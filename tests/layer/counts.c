@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const kind_names[KIND_COUNT] = {"devices",  "contexts", "queues", "buffers",
-                                                   "programs", "kernels",  "events", "mappings"};
+static const char *const kind_names[KIND_COUNT] = {"devices",  "contexts", "queues", "buffers",  "samplers",
+                                                   "programs", "kernels",  "events", "mappings", "shared"};
 static atomic_long created[KIND_COUNT];
 static atomic_long retained[KIND_COUNT];
 static atomic_long released[KIND_COUNT];

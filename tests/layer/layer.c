@@ -33,8 +33,13 @@ EXPORTED cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch *
     target = target_dispatch;
     copy_target(entries);
     install_objects(&table);
+    install_programs(&table);
     install_enqueues(&table);
+    install_images(&table);
+    install_shared(&table);
     install_queries(&table);
+    install_kernel_queries(&table);
+    install_passed_on(&table);
     install_platforms(&table);
     report_at_exit();
     *entries_returned = (cl_uint)(sizeof(table) / sizeof(void *));

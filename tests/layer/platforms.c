@@ -22,6 +22,10 @@ static cl_int list_twice(cl_uint capacity, cl_platform_id *platforms, cl_uint *c
 }
 
 static cl_int CL_API_CALL layer_clGetPlatformIDs(cl_uint capacity, cl_platform_id *platforms, cl_uint *count) {
+    const cl_int code = fault(CALL_clGetPlatformIDs);
+    if (code != CL_SUCCESS) {
+        return code;
+    }
     if (setting("NO_PLATFORMS") != NULL) {
         if (count != NULL) {
             *count = 0;
@@ -47,6 +51,10 @@ static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_devic
                                                cl_device_id *devices, cl_uint *count) {
     const char *empty = setting("NO_DEVICES");
     const char *broken = setting("BROKEN");
+    const cl_int code = fault(CALL_clGetDeviceIDs);
+    if (code != CL_SUCCESS) {
+        return code;
+    }
     if (broken != NULL && platform_matches(platform, broken)) {
         return CL_OUT_OF_HOST_MEMORY;
     }
@@ -60,6 +68,6 @@ static cl_int CL_API_CALL layer_clGetDeviceIDs(cl_platform_id platform, cl_devic
 }
 
 void install_platforms(cl_icd_dispatch *table) {
-    table->clGetPlatformIDs = layer_clGetPlatformIDs;
-    table->clGetDeviceIDs = layer_clGetDeviceIDs;
+    REPLACE(clGetPlatformIDs);
+    REPLACE(clGetDeviceIDs);
 }

@@ -1,4 +1,4 @@
-/* Queries whose answers play another device. */
+/* Queries of devices and platforms, whose answers play others. */
 #include "parts.h"
 
 #include <stdlib.h>
@@ -26,6 +26,9 @@ static const overridden_query device_numbers[] = {
     {"UNIFIED_MEMORY", CL_DEVICE_HOST_UNIFIED_MEMORY},    {"AVAILABLE", CL_DEVICE_AVAILABLE},
     {"COMPILER_AVAILABLE", CL_DEVICE_COMPILER_AVAILABLE}, {"COMPUTE_UNITS", CL_DEVICE_MAX_COMPUTE_UNITS},
     {"GLOBAL_MEMORY", CL_DEVICE_GLOBAL_MEM_SIZE},         {"FLOAT_WIDTH", CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT},
+    {"ADDRESS_ALIGN", CL_DEVICE_MEM_BASE_ADDR_ALIGN},     {"LOCAL_MEMORY_TYPE", CL_DEVICE_LOCAL_MEM_TYPE},
+    {"PARAMETER_BYTES", CL_DEVICE_MAX_PARAMETER_SIZE},    {"VENDOR_ID", CL_DEVICE_VENDOR_ID},
+    {"MAX_SUB_GROUPS", CL_DEVICE_MAX_NUM_SUB_GROUPS},
 };
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
@@ -54,11 +57,14 @@ static bool list_holds(const char *list, cl_uint param) {
     return false;
 }
 
+bool is_old(void) {
+    const char *version = setting("DEVICE_VERSION");
+    return version != NULL && strncmp(version, "OpenCL 1.", 9) == 0;
+}
+
 /* The last query of OpenCL 1.2 is 0x1049, CL_DEVICE_PRINTF_BUFFER_SIZE; up to 0x107F came with 2.0 to 3.0. */
 static bool is_refused(cl_device_info param) {
-    const char *version = setting("DEVICE_VERSION");
-    const bool is_old = version != NULL && strncmp(version, "OpenCL 1.", 9) == 0;
-    return (is_old && param > 0x1049 && param <= 0x107F) || list_holds(setting("FAIL_QUERIES"), param);
+    return (is_old() && param > 0x1049 && param <= 0x107F) || list_holds(setting("FAIL_QUERIES"), param);
 }
 
 /* The driver says how wide the number is. */
@@ -86,48 +92,34 @@ static cl_int answer_work_items(const char *text, size_t size, void *value, size
     return answer(size, value, size_returned, sizes, sizeof(sizes));
 }
 
-static bool is_hidden(const char *word, size_t length) {
-    const char *hidden = setting("HIDE_EXTENSIONS");
-    while (hidden != NULL && *hidden != '\0') {
-        const size_t span = strcspn(hidden, ",");
-        if (span == length && strncmp(hidden, word, length) == 0) {
-            return true;
-        }
-        hidden += span + (hidden[span] == ',');
-    }
-    return false;
-}
-
-static void remove_hidden_words(char *text) {
-    char *to = text;
-    for (const char *from = text; *from != '\0';) {
-        const size_t length = strcspn(from, " ");
-        const size_t step = length + (from[length] == ' ');
-        if (!is_hidden(from, length)) {
-            memmove(to, from, step);
-            to += step;
-        }
-        from += step;
-    }
-    *to = '\0';
-}
-
 static cl_int answer_extensions(cl_device_id device, size_t size, void *value, size_t *size_returned) {
-    size_t length = 0;
-    cl_int code = target->clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, 0, NULL, &length);
-    char *text = calloc(length + 1, 1);
-    if (text == NULL) {
-        return CL_OUT_OF_HOST_MEMORY;
-    }
-    if (code == CL_SUCCESS && length > 0) {
-        code = target->clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, length, text, NULL);
-    }
-    if (code == CL_SUCCESS) {
-        remove_hidden_words(text);
-        code = answer_text(size, value, size_returned, text);
-    }
+    char *text = visible_extensions(device);
+    const cl_int code = text != NULL ? answer_text(size, value, size_returned, text) : CL_OUT_OF_RESOURCES;
     free(text);
     return code;
+}
+
+/* What tells of an extension besides the list; a device without the extension says 0. */
+static const char *extension_of(cl_device_info param) {
+    switch (param) {
+    case CL_DEVICE_MAX_NUM_SUB_GROUPS:
+        return "cl_khr_subgroups";
+    case CL_DEVICE_HALF_FP_CONFIG:
+    case CL_DEVICE_NATIVE_VECTOR_WIDTH_HALF:
+    case CL_DEVICE_PREFERRED_VECTOR_WIDTH_HALF:
+        return "cl_khr_fp16";
+    case CL_DEVICE_DOUBLE_FP_CONFIG:
+    case CL_DEVICE_NATIVE_VECTOR_WIDTH_DOUBLE:
+    case CL_DEVICE_PREFERRED_VECTOR_WIDTH_DOUBLE:
+        return "cl_khr_fp64";
+    default:
+        return NULL;
+    }
+}
+
+static bool tells_of_hidden(cl_device_info param) {
+    const char *extension = extension_of(param);
+    return extension != NULL && is_hidden(extension, strlen(extension));
 }
 
 static cl_int answer_changed(cl_device_id device, cl_device_info param, size_t size, void *value,
@@ -144,10 +136,10 @@ static cl_int answer_changed(cl_device_id device, cl_device_info param, size_t s
     if (param == CL_DEVICE_MAX_WORK_ITEM_SIZES && setting("MAX_WORK_ITEMS") != NULL) {
         return answer_work_items(setting("MAX_WORK_ITEMS"), size, value, size_returned);
     }
-    if (param == CL_DEVICE_EXTENSIONS && setting("HIDE_EXTENSIONS") != NULL) {
+    if (param == CL_DEVICE_EXTENSIONS && (setting("HIDE_EXTENSIONS") != NULL || setting("KEEP_EXTENSIONS") != NULL)) {
         return answer_extensions(device, size, value, size_returned);
     }
-    if (param == CL_DEVICE_MAX_NUM_SUB_GROUPS && is_hidden("cl_khr_subgroups", strlen("cl_khr_subgroups"))) {
+    if (tells_of_hidden(param)) {
         return answer_number(device, param, size, value, size_returned, 0);
     }
     return target->clGetDeviceInfo(device, param, size, value, size_returned);
@@ -155,6 +147,10 @@ static cl_int answer_changed(cl_device_id device, cl_device_info param, size_t s
 
 static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_info param, size_t size, void *value,
                                                 size_t *size_returned) {
+    const cl_int code = fault(CALL_clGetDeviceInfo);
+    if (code != CL_SUCCESS) {
+        return code;
+    }
     if (!device_is_changed(device)) {
         return target->clGetDeviceInfo(device, param, size, value, size_returned);
     }
@@ -170,57 +166,17 @@ static cl_int CL_API_CALL layer_clGetDeviceInfo(cl_device_id device, cl_device_i
 static cl_int CL_API_CALL layer_clGetPlatformInfo(cl_platform_id platform, cl_platform_info param, size_t size,
                                                   void *value, size_t *size_returned) {
     const char *name = overriding(platform_texts, LENGTH(platform_texts), param);
+    const cl_int code = fault(CALL_clGetPlatformInfo);
+    if (code != CL_SUCCESS) {
+        return code;
+    }
     if (name == NULL || !platform_is_changed(platform)) {
         return target->clGetPlatformInfo(platform, param, size, value, size_returned);
     }
     return answer_text(size, value, size_returned, setting(name));
 }
 
-static void lower_to(size_t *value, const char *name) {
-    unsigned long long limit = 0;
-    if (number_setting(name, &limit) && *value > limit) {
-        *value = (size_t)limit;
-    }
-}
-
-static cl_int CL_API_CALL layer_clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
-                                                         cl_kernel_work_group_info param, size_t size, void *value,
-                                                         size_t *size_returned) {
-    const bool is_limit = param == CL_KERNEL_WORK_GROUP_SIZE || param == CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE;
-    const cl_int code = target->clGetKernelWorkGroupInfo(kernel, device, param, size, value, size_returned);
-    if (code != CL_SUCCESS || !is_limit || value == NULL || (device != NULL && !device_is_changed(device))) {
-        return code;
-    }
-    lower_to(value, "MAX_WORK_GROUP");
-    lower_to(value, "KERNEL_WORK_GROUP");
-    return code;
-}
-
-static cl_int CL_API_CALL layer_clGetProgramBuildInfo(cl_program program, cl_device_id device,
-                                                      cl_program_build_info param, size_t size, void *value,
-                                                      size_t *size_returned) {
-    const char *text = setting("BUILD_LOG");
-    if (param == CL_PROGRAM_BUILD_LOG && text != NULL) {
-        return answer_text(size, value, size_returned, text);
-    }
-    return target->clGetProgramBuildInfo(program, device, param, size, value, size_returned);
-}
-
-static cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profiling_info param, size_t size,
-                                                        void *value, size_t *size_returned) {
-    const char *played = setting("EVENT_TIMES");
-    if (played == NULL) {
-        return target->clGetEventProfilingInfo(event, param, size, value, size_returned);
-    }
-    const cl_ulong time = strcmp(played, "huge") == 0 ? ~(cl_ulong)0 : 0;
-    return strcmp(played, "fail") == 0 ? CL_PROFILING_INFO_NOT_AVAILABLE
-                                       : answer(size, value, size_returned, &time, sizeof(time));
-}
-
 void install_queries(cl_icd_dispatch *table) {
-    table->clGetEventProfilingInfo = layer_clGetEventProfilingInfo;
-    table->clGetDeviceInfo = layer_clGetDeviceInfo;
-    table->clGetPlatformInfo = layer_clGetPlatformInfo;
-    table->clGetKernelWorkGroupInfo = layer_clGetKernelWorkGroupInfo;
-    table->clGetProgramBuildInfo = layer_clGetProgramBuildInfo;
+    REPLACE(clGetDeviceInfo);
+    REPLACE(clGetPlatformInfo);
 }
