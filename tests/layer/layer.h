@@ -55,6 +55,7 @@
  *                                     after it. NAME "any": every call that creates, enqueues, builds, sets an
  *                                     argument, flushes or waits. Another value starts the count anew. Releases and
  *                                     unmaps that fail have let go all the same.
+ *   OCLATTN_LAYER_FAIL_PAUSE=1        meanwhile no call fails, and none is counted for that
  *   OCLATTN_LAYER_CRASH=NAME          every call of NAME ends the process with SIGABRT
  *   OCLATTN_LAYER_BUILD_LOG=TEXT      what clGetProgramBuildInfo gives as the compiler's log
  */
