@@ -25,8 +25,8 @@ ENQUEUES(clEnqueueFillBuffer, (cl_mem buffer, const void *pattern, size_t patter
 ENQUEUES(clEnqueueMigrateMemObjects, (cl_uint object_count, const cl_mem *objects, cl_mem_migration_flags flags),
          (object_count, objects, flags))
 ENQUEUES(clEnqueueTask, (cl_kernel kernel), (kernel))
-ENQUEUES_ALONE(clEnqueueMarkerWithWaitList)
-ENQUEUES_ALONE(clEnqueueBarrierWithWaitList)
+ENQUEUES_MARK(clEnqueueMarkerWithWaitList)
+ENQUEUES_MARK(clEnqueueBarrierWithWaitList)
 MAY_FAIL(clEnqueueBarrier, (cl_command_queue queue), (queue))
 MAY_FAIL(clEnqueueWaitForEvents, (cl_command_queue queue, cl_uint count, const cl_event *events),
          (queue, count, events))

@@ -10,6 +10,7 @@
 typedef struct late_item {
     struct late_item *next;
     struct timespec due;
+    bool held;      /* until DELAY says "release" */
     cl_event event; /* one reference */
     event_callback notify;
     cl_int status;
@@ -19,7 +20,7 @@ typedef struct late_item {
 static pthread_once_t begun = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static late_item *items; /* the next one first */
+static late_item *items;
 static unsigned long commands;
 
 static bool is_before(const struct timespec *a, const struct timespec *b) {
@@ -36,21 +37,45 @@ static void finish_item(late_item *item) {
     free(item);
 }
 
-/* Takes the first item once it is due. */
+static struct timespec after(unsigned long milliseconds) {
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    time.tv_sec += (time_t)(milliseconds / 1000);
+    time.tv_nsec += (long)(milliseconds % 1000) * 1000000L;
+    if (time.tv_nsec >= 1000000000L) {
+        time.tv_sec++;
+        time.tv_nsec -= 1000000000L;
+    }
+    return time;
+}
+
+static bool delay_is(const char *word) {
+    const char *delay = setting("DELAY");
+    return delay != NULL && strcmp(delay, word) == 0;
+}
+
+/* Takes the first item that may go out of the list; NULL: none may. */
+static late_item *take_item(void) {
+    const struct timespec now = after(0);
+    for (late_item **place = &items; *place != NULL; place = &(*place)->next) {
+        late_item *item = *place;
+        if (item->held ? delay_is("release") : !is_before(&now, &item->due)) {
+            *place = item->next;
+            return item;
+        }
+    }
+    return NULL;
+}
+
 static late_item *wait_for_item(void) {
     late_item *item = NULL;
     pthread_mutex_lock(&lock);
-    while (item == NULL) {
-        struct timespec now;
-        clock_gettime(CLOCK_REALTIME, &now);
+    while ((item = take_item()) == NULL) {
+        const struct timespec soon = after(1);
         if (items == NULL) {
             pthread_cond_wait(&changed, &lock);
-        } else if (is_before(&now, &items->due)) {
-            const struct timespec due = items->due;
-            pthread_cond_timedwait(&changed, &lock, &due);
         } else {
-            item = items;
-            items = item->next;
+            pthread_cond_timedwait(&changed, &lock, &soon);
         }
     }
     pthread_mutex_unlock(&lock);
@@ -72,21 +97,16 @@ static void begin(void) {
     }
 }
 
+/* Behind the others, so that items of the same time keep their order. */
 static void add_item(late_item *item, unsigned long milliseconds) {
     pthread_once(&begun, begin);
-    clock_gettime(CLOCK_REALTIME, &item->due);
-    item->due.tv_sec += (time_t)(milliseconds / 1000);
-    item->due.tv_nsec += (long)(milliseconds % 1000) * 1000000L;
-    if (item->due.tv_nsec >= 1000000000L) {
-        item->due.tv_sec++;
-        item->due.tv_nsec -= 1000000000L;
-    }
+    item->held = delay_is("hold");
+    item->due = after(milliseconds);
     pthread_mutex_lock(&lock);
     late_item **place = &items;
-    while (*place != NULL && !is_before(&item->due, &(*place)->due)) {
+    while (*place != NULL) {
         place = &(*place)->next;
     }
-    item->next = *place;
     *place = item;
     pthread_cond_signal(&changed);
     pthread_mutex_unlock(&lock);
@@ -121,7 +141,7 @@ cl_int late_begin(cl_command_queue queue, cl_uint *count, const cl_event **wait_
     const unsigned long delay = next_delay();
     cl_int code = CL_SUCCESS;
     memset(late, 0, sizeof(*late));
-    if (delay == 0) {
+    if (delay == 0 && !delay_is("hold")) {
         return CL_SUCCESS;
     }
     late_item *item = calloc(1, sizeof(*item));

@@ -41,7 +41,8 @@
  *   OCLATTN_LAYER_EVENT_TIMES=WHAT    every time of an event is "zero" or "huge", or asking for it has to "fail"
  *   OCLATTN_LAYER_DELAY=MS,MS...      every command begins at least so many milliseconds after it was enqueued, its
  *                                     event is complete accordingly later, and so are callbacks called. The numbers are
- *                                     taken in turn: with "20,0", commands that do not wait overtake each other.
+ *                                     taken in turn: with "20,0", commands that do not wait overtake each other. With
+ *                                     "hold" they wait until the variable says "release".
  *   Always: a launch whose global size is no multiple of its local size fails, as in OpenCL 1.2.
  *
  * Platforms
