@@ -43,22 +43,22 @@ static inline void *count_mapping(void *mapped, cl_int code, const cl_event *eve
                                            const cl_event *wait_list, cl_event *event)                                 \
         ENQUEUE_BODY(name, (queue, UNPACK arguments, count, wait_list, event))
 
-/* A marker or a barrier. Without a wait list it waits for all that the queue holds, which one with a list does not: that
- * is never late. */
-#define ENQUEUES_MARK(name)                                                                                  \
-    static cl_int CL_API_CALL layer_##name(cl_command_queue queue, cl_uint count, const cl_event *wait_list, \
-                                           cl_event *event) {                                                \
-        late_start late = {0};                                                                               \
-        cl_int code = fault(CALL_##name);                                                                    \
-        if (code == CL_SUCCESS && count > 0) {                                                               \
-            code = late_begin(queue, &count, &wait_list, &late);                                             \
-        }                                                                                                    \
-        if (code != CL_SUCCESS) {                                                                            \
-            return code;                                                                                     \
-        }                                                                                                    \
-        code = target->name(queue, count, wait_list, event);                                                 \
-        late_end(&late);                                                                                     \
-        return count_event(code, event);                                                                     \
+/* A marker or a barrier. Without a wait list it waits for all that the queue holds, which one with a list does not:
+ * that is never late. */
+#define ENQUEUES_MARK(name)                                                                                            \
+    static cl_int CL_API_CALL layer_##name(cl_command_queue queue, cl_uint count, const cl_event *wait_list,           \
+                                           cl_event *event) {                                                          \
+        late_start late = {0};                                                                                         \
+        cl_int code = fault(CALL_##name);                                                                              \
+        if (code == CL_SUCCESS && count > 0) {                                                                         \
+            code = late_begin(queue, &count, &wait_list, &late);                                                       \
+        }                                                                                                              \
+        if (code != CL_SUCCESS) {                                                                                      \
+            return code;                                                                                               \
+        }                                                                                                              \
+        code = target->name(queue, count, wait_list, event);                                                           \
+        late_end(&late);                                                                                               \
+        return count_event(code, event);                                                                               \
     }
 
 #endif

@@ -65,27 +65,35 @@ static size_t write_lines(char *to, size_t size, const char *word, size_t length
     return written;
 }
 
-char *hiding_lines(cl_device_id device) {
-    if ((setting("HIDE_EXTENSIONS") == NULL && setting("KEEP_EXTENSIONS") == NULL) || device == NULL ||
-        !device_is_changed(device)) {
-        return NULL;
-    }
-    char *extensions = real_extensions(device);
-    /* Every word stands at most twice in the lines, with 28 bytes around it. */
-    const size_t size = extensions != NULL ? 64 * strlen(extensions) + 1 : 1;
-    char *lines = extensions != NULL ? calloc(size, 1) : NULL;
+static size_t write_extensions(char *to, size_t size, const char *extensions) {
     size_t length = 0;
-    for (const char *word = extensions; lines != NULL && *word != '\0';) {
+    for (const char *word = extensions; *word != '\0';) {
         const size_t span = strcspn(word, " ");
         if (span > 0 && is_hidden(word, span)) {
-            length += write_lines(lines + length, size - length, word, span);
+            length += write_lines(to + length, size - length, word, span);
         }
         word += span + (word[span] == ' ');
     }
-    free(extensions);
-    if (length == 0) {
-        free(lines);
+    return length;
+}
+
+static bool hides_any(void) {
+    return setting("HIDE_EXTENSIONS") != NULL || setting("KEEP_EXTENSIONS") != NULL;
+}
+
+char *hiding_lines(cl_device_id device) {
+    static const char old_version[] = "#undef __OPENCL_VERSION__\n#define __OPENCL_VERSION__ 120\n";
+    if (device == NULL || !device_is_changed(device) || (!hides_any() && !is_old())) {
         return NULL;
     }
+    char *extensions = hides_any() ? real_extensions(device) : NULL;
+    /* Every word stands at most twice in the lines, with 28 bytes around it. */
+    const size_t size = sizeof(old_version) + (extensions != NULL ? 64 * strlen(extensions) : 0);
+    char *lines = calloc(size, 1);
+    if (lines != NULL) {
+        const size_t length = extensions != NULL ? write_extensions(lines, size, extensions) : 0;
+        snprintf(lines + length, size - length, "%s", is_old() ? old_version : "");
+    }
+    free(extensions);
     return lines;
 }

@@ -13,10 +13,12 @@ typedef struct call_description {
     call_group group;
 } call_description;
 
-#define DESCRIBE_WORK(name) {#name, GROUP_WORK},
-#define DESCRIBE_OTHER(name) {#name, GROUP_OTHER},
-#define DESCRIBE_NEWER(name) {#name, GROUP_NEWER},
-static const call_description descriptions[CALL_COUNT] = {ENTRY_POINTS(DESCRIBE_WORK, DESCRIBE_OTHER, DESCRIBE_NEWER)};
+#define WORK(name) {#name, GROUP_WORK},
+#define OTHER(name) {#name, GROUP_OTHER},
+#define NEWER(name) {#name, GROUP_NEWER},
+static const call_description descriptions[CALL_COUNT] = {
+#include "entry_points.inc"
+};
 static atomic_ulong seen[CALL_COUNT];
 
 EXPORTED const char *oclattn_layer_call(size_t index, unsigned long *count);

@@ -53,7 +53,12 @@ static const char *played_sub_group_answer(cl_kernel_sub_group_info param) {
     }
 }
 
-/* A device without sub-groups, or one of OpenCL 2.0, has no such query. */
+/* The query came with either extension. */
+static bool has_no_sub_groups(void) {
+    return is_hidden("cl_khr_subgroups", strlen("cl_khr_subgroups")) &&
+           is_hidden("cl_intel_subgroups", strlen("cl_intel_subgroups"));
+}
+
 static cl_int answer_sub_groups(sub_group_query real, cl_kernel kernel, cl_device_id device,
                                 cl_kernel_sub_group_info param, size_t input_size, const void *input, size_t size,
                                 void *value, size_t *size_returned) {
@@ -62,7 +67,7 @@ static cl_int answer_sub_groups(sub_group_query real, cl_kernel kernel, cl_devic
     if (played_on == NULL || !device_is_changed(played_on)) {
         return real(kernel, device, param, input_size, input, size, value, size_returned);
     }
-    if (is_hidden("cl_khr_subgroups", strlen("cl_khr_subgroups")) || setting("SUB_GROUP_QUERIES_FAIL") != NULL) {
+    if (has_no_sub_groups() || setting("SUB_GROUP_QUERIES_FAIL") != NULL) {
         return CL_INVALID_OPERATION;
     }
     if (number_setting(played_sub_group_answer(param), &played)) {
@@ -72,38 +77,28 @@ static cl_int answer_sub_groups(sub_group_query real, cl_kernel kernel, cl_devic
     return real(kernel, device, param, input_size, input, size, value, size_returned);
 }
 
-static cl_int CL_API_CALL layer_clGetKernelSubGroupInfo(cl_kernel kernel, cl_device_id device,
-                                                        cl_kernel_sub_group_info param, size_t input_size,
-                                                        const void *input, size_t size, void *value,
-                                                        size_t *size_returned) {
-    const cl_int code = fault(CALL_clGetKernelSubGroupInfo);
-    return code != CL_SUCCESS ? code
-                              : answer_sub_groups(target->clGetKernelSubGroupInfo, kernel, device, param, input_size,
-                                                  input, size, value, size_returned);
-}
+#define ASKS_SUB_GROUPS(name, call)                                                                                    \
+    static cl_int CL_API_CALL layer_##name(cl_kernel kernel, cl_device_id device, cl_kernel_sub_group_info param,      \
+                                           size_t input_size, const void *input, size_t size, void *value,             \
+                                           size_t *size_returned) {                                                    \
+        const cl_int code = fault(call);                                                                               \
+        return code != CL_SUCCESS ? code                                                                               \
+                                  : answer_sub_groups(target->name, kernel, device, param, input_size, input, size,    \
+                                                      value, size_returned);                                           \
+    }
 
-/* Where drivers give their extension's function away, kept for the layer's own. */
-static sub_group_query real_khr_query;
+ASKS_SUB_GROUPS(clGetKernelSubGroupInfo, CALL_clGetKernelSubGroupInfo)
+ASKS_SUB_GROUPS(clGetKernelSubGroupInfoKHR, CALL_clGetKernelSubGroupInfoKHR)
 
-static cl_int CL_API_CALL layer_clGetKernelSubGroupInfoKHR(cl_kernel kernel, cl_device_id device,
-                                                           cl_kernel_sub_group_info param, size_t input_size,
-                                                           const void *input, size_t size, void *value,
-                                                           size_t *size_returned) {
-    return answer_sub_groups(real_khr_query, kernel, device, param, input_size, input, size, value, size_returned);
-}
-
+/* Some loaders give the driver's own function away, past the layer. */
 static void *CL_API_CALL layer_clGetExtensionFunctionAddressForPlatform(cl_platform_id platform, const char *name) {
     void *address = target->clGetExtensionFunctionAddressForPlatform(platform, name);
     if (address == NULL || strcmp(name, "clGetKernelSubGroupInfoKHR") != 0 || !platform_is_changed(platform)) {
         return address;
     }
-    if (is_hidden("cl_khr_subgroups", strlen("cl_khr_subgroups"))) {
-        return NULL;
-    }
     const sub_group_query own = layer_clGetKernelSubGroupInfoKHR;
-    *(void **)&real_khr_query = address;
     memcpy(&address, &own, sizeof(address));
-    return address;
+    return has_no_sub_groups() ? NULL : address;
 }
 
 static cl_int CL_API_CALL layer_clGetProgramBuildInfo(cl_program program, cl_device_id device,
@@ -140,6 +135,7 @@ static cl_int CL_API_CALL layer_clGetEventProfilingInfo(cl_event event, cl_profi
 void install_kernel_queries(cl_icd_dispatch *table) {
     REPLACE(clGetKernelWorkGroupInfo);
     REPLACE(clGetKernelSubGroupInfo);
+    REPLACE(clGetKernelSubGroupInfoKHR);
     REPLACE(clGetExtensionFunctionAddressForPlatform);
     REPLACE(clGetProgramBuildInfo);
     REPLACE(clGetEventProfilingInfo);

@@ -7,8 +7,6 @@
 
 #include <CL/cl_layer.h>
 
-#include "entry_points.h"
-
 #define EXPORTED __attribute__((visibility("default")))
 #define UNPACK(...) __VA_ARGS__
 
@@ -26,6 +24,17 @@
         const cl_int code = fault(CALL_##name);                                                                        \
         return code != CL_SUCCESS ? code : target->name(UNPACK arguments);                                             \
     }
+
+#define WORK(name) CALL_##name,
+#define OTHER(name) CALL_##name,
+#define NEWER(name) CALL_##name,
+typedef enum entry_point {
+#include "entry_points.inc"
+    CALL_COUNT
+} entry_point;
+#undef WORK
+#undef OTHER
+#undef NEWER
 
 /* The driver's functions, or the next layer's. */
 extern const cl_icd_dispatch *target;
@@ -72,7 +81,8 @@ bool is_old(void);
 bool is_hidden(const char *word, size_t length);
 /* The device's extensions without those; free it. NULL: the driver does not say. */
 char *visible_extensions(cl_device_id device);
-/* Lines that take the macros of hidden extensions away from a source; free it. NULL: none is hidden. */
+/* Lines that take the macros of hidden extensions, and the device's version, away from a source; free it. NULL: there
+ * are none. */
 char *hiding_lines(cl_device_id device);
 
 /* A command that starts late, by DELAY: its wait list, with one more event. */
