@@ -1,5 +1,6 @@
-/* The public header alone, as strict C11, against the shared library. */
+/* The public headers alone, as strict C11, against the shared library. */
 #include <oclattn/oclattn.h>
+#include <oclattn/plugin.h>
 
 int main(void) {
     oclattn_context_options options;

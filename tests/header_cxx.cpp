@@ -1,5 +1,6 @@
-// The public header alone, as C++.
+// The public headers alone, as C++.
 #include <oclattn/oclattn.h>
+#include <oclattn/plugin.h>
 
 int main() {
     oclattn_context_options options;
