@@ -224,7 +224,7 @@ oclattn_status program_get(oclattn_context *context, const char *file, const cha
 
 oclattn_status program_kernel(oclattn_context *context, const char *file, const char *options, const char *kernel_name,
                               cl_kernel *kernel, oclattn_error *error) {
-    cl_program program;
+    cl_program program = NULL;
     RETURN_IF_ERROR(program_get(context, file, options, &program, error));
     cl_int code;
     *kernel = clCreateKernel(program, kernel_name, &code);
