@@ -1,6 +1,7 @@
 /* A compiler that refuses the kernels of a faster variant: the next one is taken, and the plan says why. */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <dirent.h>
+#include <mha_problem.h>
 #include <problem.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static void copy_file(const char *name) {
 static int set_up(void **state) {
     (void)state;
     char path[TEMP_PATH_SIZE];
-    const char *faulty[] = {"attention_tiled_cpu.cl", "attention_few_rows_cpu.cl"};
+    const char *faulty[] = {"attention_tiled_cpu.cl", "attention_few_rows_cpu.cl", "projection_tiled_cpu.cl"};
     temp_folder_make(folder);
     DIR *kernels = opendir(TEST_KERNEL_DIR);
     assert_non_null(kernels);
@@ -52,8 +53,17 @@ static int tear_down(void **state) {
     return 0;
 }
 
+/* Other devices than CPUs do not take such variants in the first place. */
+static void assert_says_why(const oclattn_plan *plan, const char *refused) {
+    char described[8192], expected[128];
+    assert_true(oclattn_plan_describe(plan, described, sizeof described) < sizeof described);
+    snprintf(expected, sizeof expected, "not taken: %s: the device's compiler refused its kernel", refused);
+    if (!strstr(described, expected) && !strstr(described, "made for another type of device")) {
+        fail_msg("the plan lacks \"%s\":\n%s", expected, described);
+    }
+}
+
 static void assert_falls_back(int64_t q_len, const char *refused) {
-    char described[4096], expected[128];
     oclattn_plan *plan = NULL;
     oclattn_error error;
     problem p = problem_new(1, 2, 1, q_len, 40, 16, 16);
@@ -62,13 +72,8 @@ static void assert_falls_back(int64_t q_len, const char *refused) {
     problem_fill(&p, &source, 0);
     assert_ok(oclattn_attention_plan(device.context, &p.desc, &plan, &error), &error);
     assert_string_equal(oclattn_plan_variant(plan), "attention_portable");
-    assert_true(oclattn_plan_describe(plan, described, sizeof described) < sizeof described);
+    assert_says_why(plan, refused);
     oclattn_plan_destroy(plan);
-    snprintf(expected, sizeof expected, "not taken: %s: the device's compiler refused its kernel", refused);
-    /* Other devices than CPUs do not take it in the first place. */
-    if (!strstr(described, expected) && !strstr(described, "made for another type of device")) {
-        fail_msg("the plan lacks \"%s\":\n%s", expected, described);
-    }
     assert_problem(&p);
     problem_free(&p);
 }
@@ -77,6 +82,23 @@ static void test_the_next_variant_is_taken(void **state) {
     (void)state;
     assert_falls_back(50, "attention_tiled_cpu");
     assert_falls_back(1, "attention_few_rows_cpu");
+}
+
+static void test_the_next_projection_is_taken(void **state) {
+    (void)state;
+    oclattn_plan *plan = NULL;
+    oclattn_error error;
+    random_source source = random_start(options.seed, 1);
+    mha_problem p = mha_new(2, 37, 48, 3);
+    mha_allocate(&p, &source);
+    mha_fill(&p, &source);
+    assert_ok(oclattn_mha_plan(device.context, &p.desc, &plan, &error), &error);
+    assert_says_why(plan, "projection_tiled_cpu");
+    assert_says_why(plan, "attention_tiled_cpu");
+    oclattn_plan_destroy(plan);
+    mha_run(&p);
+    assert_mha(&p);
+    mha_free(&p);
 }
 
 static void test_a_named_variant_is_not_replaced(void **state) {
@@ -91,10 +113,27 @@ static void test_a_named_variant_is_not_replaced(void **state) {
     problem_free(&p);
 }
 
+static void test_a_named_projection_is_not_replaced(void **state) {
+    (void)state;
+    oclattn_plan *plan = NULL;
+    oclattn_error error;
+    oclattn_projection_desc desc;
+    oclattn_projection_desc_init(&desc);
+    desc.batch = 1;
+    desc.rows = 5;
+    desc.in_dim = desc.out_dim = 24;
+    desc.variant = "projection_tiled_cpu";
+    assert_int_equal(oclattn_projection_plan(device.context, &desc, &plan, &error), OCLATTN_BUILD_FAILED);
+    assert_null(plan);
+    assert_non_null(strstr(error.message, "planted"));
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_the_next_variant_is_taken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_next_projection_is_taken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_named_variant_is_not_replaced, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_named_projection_is_not_replaced, set_up, tear_down),
     };
     return harness_run(argc, argv, tests, sizeof tests / sizeof *tests);
 }

@@ -71,30 +71,26 @@ static oclattn_status make_specs(projection_plan *self, oclattn_error *error) {
 /* Tries the rows of the variant table one by one; a variant that turns out not to fit leaves its reason. */
 static oclattn_status choose_variant(projection_plan *self, oclattn_error *error) {
     const variant_request request = {.operation = PLAN_PROJECTION, .wanted = self->desc.variant};
-    size_t cursor = 0;
-    self->tuned = tuning_for(self->base.context);
     for (;;) {
-        self->chosen = variant_next(&request, self->base.context, &self->tuned, &cursor, &self->refusals);
-        if (self->chosen == NULL) {
+        const variant *found = variant_next(&request, self->base.context, &self->tuned, &self->cursor, &self->refusals);
+        if (found == NULL) {
             return variant_none(&request, &self->refusals, error);
         }
-        if (self->chosen->id != VARIANT_PROJECTION_CLBLAST) {
-            break;
-        }
+        self->chosen = found;
+        self->base.variant = found->name;
         oclattn_error reason = {.status = OCLATTN_OK};
-        if (projection_blas_resolve(self, &reason) == OCLATTN_OK) {
-            break;
+        if (found->id != VARIANT_PROJECTION_CLBLAST || projection_blas_resolve(self, &reason) == OCLATTN_OK) {
+            return OCLATTN_OK;
         }
-        text_format(&self->refusals, "%s: %s\n", self->chosen->name, reason.message);
+        text_format(&self->refusals, "%s: %s\n", found->name, reason.message);
     }
-    self->base.variant = self->chosen->name;
-    return OCLATTN_OK;
 }
 
 static oclattn_status resolve(projection_plan *self, const oclattn_projection_desc *desc, oclattn_error *error) {
     RETURN_IF_ERROR(check(desc, error));
     self->desc = *desc;
     RETURN_IF_ERROR(make_specs(self, error));
+    self->tuned = tuning_for(self->base.context);
     RETURN_IF_ERROR(choose_variant(self, error));
     self->base.workspace_bytes = self->temporary_bytes;
     if (self->scratch_bytes > 0) {
@@ -174,17 +170,42 @@ static void add_parts(const oclattn_plan *plan, program_parts *parts) {
     parts_add(parts, self->chosen->name, options);
 }
 
+static oclattn_status make_multiply(projection_plan *self, oclattn_error *error) {
+    char options[PART_OPTIONS_SIZE];
+    multiply_options(self, options);
+    return make_kernel(self, self->chosen->name, options, sizeof(projection_params), multiply_items(self),
+                       &self->multiply, error);
+}
+
+/* A compiler that refuses one kernel may well take the next: unless it was asked for by name, the walk goes on. */
+static oclattn_status make_multiply_or_next(projection_plan *self, oclattn_error *error) {
+    oclattn_status status = make_multiply(self, error);
+    while (status == OCLATTN_BUILD_FAILED && self->desc.variant == NULL) {
+        const char *failed = self->chosen->name;
+        text_format(&self->refusals, "%s: the device's compiler refused its kernel\n", failed);
+        if (choose_variant(self, NULL) != OCLATTN_OK) {
+            break;
+        }
+        log_line(&self->base.context->log, OCLATTN_LOG_WARNING,
+                 "the device's compiler refused the kernel of %s; %s is taken instead", failed, self->chosen->name);
+        status = make_multiply(self, error);
+    }
+    return status;
+}
+
+static oclattn_status make_pack(projection_plan *self, oclattn_error *error) {
+    const int64_t items = projection_padded_columns(self) * self->desc.in_dim;
+    return make_kernel(self, "pack_weights", "", sizeof(pack_params), items, &self->pack, error);
+}
+
 static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     projection_plan *self = (projection_plan *)plan;
-    const int64_t weight_items = projection_padded_columns(self) * self->desc.in_dim;
-    RETURN_IF_ERROR(make_kernel(self, "pack_weights", "", sizeof(pack_params), weight_items, &self->pack, error));
     if (self->chosen->id != VARIANT_PROJECTION_CLBLAST) {
-        char options[PART_OPTIONS_SIZE];
-        multiply_options(self, options);
-        return make_kernel(self, self->chosen->name, options, sizeof(projection_params), multiply_items(self),
-                           &self->multiply, error);
+        RETURN_IF_ERROR(make_multiply_or_next(self, error));
+        return make_pack(self, error);
     }
     const int64_t elements = (int64_t)self->product.m * self->desc.out_dim;
+    RETURN_IF_ERROR(make_pack(self, error));
     RETURN_IF_ERROR(make_kernel(self, "broadcast_bias", "", sizeof(projection_params), elements, &self->fill, error));
     return projection_blas_make(self, error);
 }

@@ -19,6 +19,7 @@ typedef struct projection_plan {
     oclattn_projection_desc desc; /* its `variant` points to the caller's memory: used while planning only */
     tensor_spec x, y, w, b;
     const variant *chosen;
+    size_t cursor; /* of the walk through the variants */
     tuning tuned;
     text refusals;
     planned_kernel pack;
