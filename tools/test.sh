@@ -23,7 +23,8 @@ Python package, and runs every test on every OpenCL device: PoCL, Intel's runtim
 system has. Under 25 minutes on two cores.
 
   --long          larger sweeps and valgrind besides; takes hours
-  --hosts         accuracy beside PyTorch's and the operator in it, besides; downloads 3 GB the first time
+  --hosts         the plugins inside ONNX Runtime and PyTorch, and accuracy beside PyTorch's, besides; downloads 4 GB
+                  the first time
   --device SPEC   this device only: "gpu", "cpu", "P:D", or a part of a name
 
 Exit code 0: all passed. What was not run is listed as SKIP, with the reason. With CI=true in the environment, warnings
@@ -186,6 +187,24 @@ inside_pytorch() {
     done
 }
 
+# One environment for each version of ONNX Runtime, and in each the tests on every device.
+inside_onnxruntime() {
+    local version i environment name
+    for version in 1.23.2 1.24.4 1.32.0; do
+        environment=$cache/onnxruntime-$version
+        step "an environment with ONNX Runtime $version" \
+            install_venv "$environment" "$root/tests/onnxruntime/requirements-$version.txt" || continue
+        for i in "${!devices[@]}"; do
+            name="inside ONNX Runtime $version, on ${names[i]}"
+            OCLATTN_DEVICE=${devices[i]} step "$name" \
+                "$root/tests/onnxruntime/run.sh" "$environment/bin/python" "$out/gcc" || true
+            list_skips "$(log_of "$name")"
+        done
+    done
+    step "ONNX Runtime: pip makes a wheel, which works alone" "$root/tests/onnxruntime/try_wheel.sh" \
+        "$cache/python/bin/python" "$environment/bin/python" "$root" "$out/onnxruntime-wheel" || true
+}
+
 # PyTorch is large, so its environment is made for this alone and kept; see environment.sh.
 beside_pytorch() {
     local environment=$root/tools/compare/environment.sh
@@ -213,9 +232,11 @@ run_all() {
         skip "valgrind, sweeps of 100,000 problems" "they run with --long"
     fi
     if [ $hosts = 1 ]; then
+        inside_onnxruntime
         beside_pytorch
     else
-        skip "accuracy beside PyTorch's, and the operator inside it" "they run with --hosts"
+        skip "the plugin inside ONNX Runtime, the operator inside PyTorch, accuracy beside PyTorch's" \
+            "they run with --hosts"
     fi
     finish
 }
