@@ -36,8 +36,12 @@ static void append_head(const cache_append *append, int64_t head) {
     }
 }
 
-void cache_append_run(const cache_append *append) {
-    for (int64_t head = 0; head < append->batch * append->heads; ++head) {
-        append_head(append, head);
-    }
+static void append_one(void *user, size_t head) {
+    append_head(user, (int64_t)head);
+}
+
+void cache_append_run(const attention_call *call, const cache_append *append) {
+    cache_append parts = *append;
+    const size_t heads = (size_t)(append->batch * append->heads);
+    call_parallel(call, append_one, heads, heads * (size_t)append->capacity * append->row_bytes, &parts);
 }

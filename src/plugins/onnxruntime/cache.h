@@ -17,6 +17,6 @@ typedef struct cache_append {
     int64_t capacity;
 } cache_append;
 
-void cache_append_run(const cache_append *append);
+void cache_append_run(const attention_call *call, const cache_append *append);
 
 #endif

@@ -70,7 +70,7 @@ static void append(const attention_call *call, const kv_part *part, void *presen
         .present = present,
         .capacity = part->capacity,
     };
-    cache_append_run(&parts);
+    cache_append_run(call, &parts);
 }
 
 oclattn_status bind_kv(attention_call *call, const kv_part *part, oclattn_error *error) {

@@ -112,7 +112,7 @@ static oclattn_status compute(ep_provider *provider, attention_call *call, oclat
     set_sizes(&call->problem);
     RETURN_IF_ERROR(plans_find(&provider->plans, &call->problem.desc, &plan, error));
     RETURN_IF_ERROR(call->problem.node->operator->bind(call, error));
-    RETURN_IF_ERROR(run_attention(call, plan, oclattn_context_cl(provider->context), provider->shares_memory, error));
+    RETURN_IF_ERROR(run_attention(call, plan, &provider->access, error));
     convert_scores(call);
     return OCLATTN_OK;
 }

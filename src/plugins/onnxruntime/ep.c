@@ -39,10 +39,11 @@ static oclattn_status consider_node(const ep_provider *provider, const ort_node 
         status = claim_node(provider, &read, &reason);
     }
     if (status != OCLATTN_OK) {
-        host_log(&provider->host, OCLATTN_LOG_WARNING, "node \"%s\" is left to others: %s", read.name, reason.message);
+        host_log(&provider->host, OCLATTN_LOG_WARNING, "%s node \"%s\" is not claimed: %s", read.type, read.name,
+                 reason.message);
         return OCLATTN_OK;
     }
-    host_log(&provider->host, OCLATTN_LOG_INFO, "node \"%s\" (%s) is claimed", read.name, read.operator->type);
+    host_log(&provider->host, OCLATTN_LOG_INFO, "%s node \"%s\" is claimed", read.type, read.name);
     return add_node(provider, node, info, error);
 }
 
@@ -159,13 +160,29 @@ static oclattn_status create_context(ep_provider *provider, oclattn_error *error
     return oclattn_context_create(&wanted, &provider->context, error);
 }
 
+static bool is_cpu(const oclattn_device_info *info) {
+    return (info->type & CL_DEVICE_TYPE_CPU) != 0;
+}
+
+/* Only on CPUs: others may use memory in place in ways that reach beyond a tensor. */
+static size_t alignment_of(const oclattn_context *context, const oclattn_device_info *info) {
+    cl_uint bits = 0;
+    const cl_int code =
+        clGetDeviceInfo(oclattn_context_device(context), CL_DEVICE_MEM_BASE_ADDR_ALIGN, sizeof(bits), &bits, NULL);
+    return is_cpu(info) && code == CL_SUCCESS && bits >= 8 ? bits / 8 : 1;
+}
+
 static oclattn_status read_device(ep_provider *provider, oclattn_error *error) {
     oclattn_device_info info;
     oclattn_device_info_init(&info);
     RETURN_IF_ERROR(oclattn_context_device_info(provider->context, &info, error));
-    provider->shares_memory = info.host_unified_memory != 0;
+    provider->access =
+        (memory_access){.cl = oclattn_context_cl(provider->context),
+                        .shared = info.host_unified_memory != 0,
+                        .alignment = alignment_of(provider->context, &info),
+                        .host_threads = provider->options.host_spins && is_cpu(&info) ? info.compute_units : 0};
     host_log(&provider->host, OCLATTN_LOG_INFO, "the device is %s (%s), which %s the host's memory", info.name,
-             info.platform, provider->shares_memory ? "shares" : "does not share");
+             info.platform, provider->access.shared ? "shares" : "does not share");
     return OCLATTN_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "lanes.h"
 #include "options.h"
 #include "plans.h"
+#include "run.h"
 
 #define EP_NAME "OclattnExecutionProvider"
 
@@ -13,7 +14,7 @@ typedef struct ep_provider {
     ort_host host;
     session_settings options;
     oclattn_context *context;
-    bool shares_memory; /* the device with the host */
+    memory_access access;
     plan_cache plans;
     lane_pool lanes;
 } ep_provider;

@@ -31,9 +31,10 @@ static oclattn_status find_operator(const ort_host *host, const ort_node *node, 
     int version = 0;
     RETURN_IF_ERROR(read_kind(host, node, &domain, &type, error));
     RETURN_IF_ERROR(host_check(host, host->api->Node_GetSinceVersion(node, &version), error));
+    snprintf(read->type, sizeof(read->type), "%s", type);
     read->operator= operator_find(domain, type);
     if (read->operator== NULL) {
-        return refuse(error, OCLATTN_UNSUPPORTED, "operator %s of domain \"%s\" is not built", type, domain);
+        return refuse(error, OCLATTN_UNSUPPORTED, "this operator of domain \"%s\" is not built", domain);
     }
     if (version < read->operator->oldest || version> read->operator->newest) {
         return refuse(error, OCLATTN_UNSUPPORTED, "version %d of %s is not known, %d to %d are", version, type,

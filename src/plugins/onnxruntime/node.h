@@ -20,7 +20,7 @@ typedef struct attention_options {
 
 typedef struct attention_node {
     const attention_operator *operator;
-    char name[NODE_NAME_SIZE];
+    char name[NODE_NAME_SIZE], type[NODE_NAME_SIZE]; /* the operator's type, also of one that is not known */
     attention_options options;
     host_tensor inputs[MOST_INPUTS]; /* as declared */
     bool outputs[MOST_OUTPUTS];      /* whether it is asked for */

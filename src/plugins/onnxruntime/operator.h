@@ -51,6 +51,13 @@ typedef struct attention_call {
     void *scores_output;
 } attention_call;
 
+/* Calls function(user, i) for each i below `total` on the host's threads; on this one if that fails. */
+void host_parallel(const attention_call *call, void (*function)(void *user, size_t i), size_t total, void *user);
+
+/* The same, but on this thread where the `bytes` that are touched in all are few. */
+void call_parallel(const attention_call *call, void (*function)(void *user, size_t i), size_t total, size_t bytes,
+                   void *user);
+
 struct attention_operator {
     const char *domain, *type;
     int oldest, newest;                                             /* versions of the operator */

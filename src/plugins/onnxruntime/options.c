@@ -8,15 +8,20 @@
 /* What the host puts before an option of ours: "ep.", the provider's name in lower case, ".". */
 #define PREFIX "ep.oclattnexecutionprovider."
 
-static oclattn_status read_text(const ort_host *host, const ort_session_options *session, const char *key,
-                                char text[OPTION_SIZE], oclattn_error *error) {
-    char name[64];
+static oclattn_status read_entry(const ort_host *host, const ort_session_options *session, const char *name,
+                                 char text[OPTION_SIZE], oclattn_error *error) {
     int has = 0;
     size_t size = OPTION_SIZE;
-    snprintf(name, sizeof(name), PREFIX "%s", key);
     text[0] = '\0';
     RETURN_IF_ERROR(host_check(host, host->api->HasSessionConfigEntry(session, name, &has), error));
     return has ? host_check(host, host->api->GetSessionConfigEntry(session, name, text, &size), error) : OCLATTN_OK;
+}
+
+static oclattn_status read_text(const ort_host *host, const ort_session_options *session, const char *key,
+                                char text[OPTION_SIZE], oclattn_error *error) {
+    char name[64];
+    snprintf(name, sizeof(name), PREFIX "%s", key);
+    return read_entry(host, session, name, text, error);
 }
 
 static oclattn_status read_level(const char *text, oclattn_log_level *level, oclattn_error *error) {
@@ -49,6 +54,8 @@ oclattn_status options_read(const ort_host *host, const ort_session_options *ses
                             oclattn_error *error) {
     char text[OPTION_SIZE];
     *read = (session_settings){.log_level = OCLATTN_LOG_INFO};
+    RETURN_IF_ERROR(read_entry(host, session, "session.intra_op.allow_spinning", text, error));
+    read->host_spins = strcmp(text, "0") != 0;
     RETURN_IF_ERROR(read_text(host, session, "device", read->device, error));
     RETURN_IF_ERROR(read_text(host, session, "cache_folder", read->cache_folder, error));
     RETURN_IF_ERROR(read_text(host, session, "log_level", text, error));

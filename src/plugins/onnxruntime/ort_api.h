@@ -92,7 +92,12 @@ typedef struct ort_api {
     void *gap_248[24];
     ort_status *(*ReadOpAttr)(const ort_attribute *attribute, int type, void *value, size_t bytes,
                               size_t *needed); /* 272 */
-    void *gap_273[16];
+    void *gap_273[1];
+    /* Calls function(user, i) for each i below `total` on the host's threads; in `batches` of them, 0: one call, one
+     * task. */
+    ort_status *(*KernelContext_ParallelFor)(const ort_context *context, void (*function)(void *user, size_t i),
+                                             size_t total, size_t batches, void *user); /* 274 */
+    void *gap_275[14];
     ort_status *(*GetValueInfoName)(const ort_value_info *info, const char **name);              /* 289 */
     ort_status *(*GetValueInfoTypeInfo)(const ort_value_info *info, const ort_type_info **type); /* 290 */
     void *gap_291[16];
@@ -132,6 +137,7 @@ ORT_AT(ReleaseTensorTypeAndShapeInfo, 99);
 ORT_AT(HasSessionConfigEntry, 237);
 ORT_AT(Logger_LogMessage, 247);
 ORT_AT(ReadOpAttr, 272);
+ORT_AT(KernelContext_ParallelFor, 274);
 ORT_AT(GetValueInfoName, 289);
 ORT_AT(HardwareDevice_Type, 307);
 ORT_AT(GetEpApi, 317);
