@@ -50,10 +50,44 @@ static oclattn_status read_size(const char *text, int64_t *size, oclattn_error *
     return refuse(error, OCLATTN_INVALID_ARGUMENT, "option min_size is \"%s\"; it must be a number from 0 on", text);
 }
 
+static bool is_known(const char *key) {
+    static const char *const known[] = {"device", "cache_folder", "log_level", "min_size"};
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); ++i) {
+        if (strcmp(key, known[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static oclattn_status check_names(const ort_host *host, const ort_pairs *pairs, oclattn_error *error) {
+    const char *const *keys = NULL, *const *values = NULL;
+    const size_t prefix = strlen(PREFIX);
+    size_t count = 0;
+    host->api->GetKeyValuePairs(pairs, &keys, &values, &count);
+    for (size_t i = 0; i < count; ++i) {
+        if (strncmp(keys[i], PREFIX, prefix) == 0 && !is_known(keys[i] + prefix)) {
+            return refuse(error, OCLATTN_INVALID_ARGUMENT,
+                          "option %s is not known; device, cache_folder, log_level and min_size are", keys[i] + prefix);
+        }
+    }
+    return OCLATTN_OK;
+}
+
+/* A misspelled option would be none. */
+static oclattn_status refuse_unknown(const ort_host *host, const ort_session_options *session, oclattn_error *error) {
+    ort_pairs *pairs = NULL;
+    RETURN_IF_ERROR(host_check(host, host->api->GetSessionOptionsConfigEntries(session, &pairs), error));
+    const oclattn_status status = check_names(host, pairs, error);
+    host->api->ReleaseKeyValuePairs(pairs);
+    return status;
+}
+
 oclattn_status options_read(const ort_host *host, const ort_session_options *session, session_settings *read,
                             oclattn_error *error) {
     char text[OPTION_SIZE];
     *read = (session_settings){.log_level = OCLATTN_LOG_INFO};
+    RETURN_IF_ERROR(refuse_unknown(host, session, error));
     RETURN_IF_ERROR(read_entry(host, session, "session.intra_op.allow_spinning", text, error));
     read->host_spins = strcmp(text, "0") != 0;
     RETURN_IF_ERROR(read_text(host, session, "device", read->device, error));

@@ -100,7 +100,13 @@ typedef struct ort_api {
     void *gap_275[14];
     ort_status *(*GetValueInfoName)(const ort_value_info *info, const char **name);              /* 289 */
     ort_status *(*GetValueInfoTypeInfo)(const ort_value_info *info, const ort_type_info **type); /* 290 */
-    void *gap_291[16];
+    void *gap_291[7];
+    /* Arrays of keys and values, which belong to the pairs. */
+    void (*GetKeyValuePairs)(const ort_pairs *pairs, const char *const **keys, const char *const **values,
+                             size_t *count); /* 298 */
+    void *gap_299[1];
+    void (*ReleaseKeyValuePairs)(ort_pairs *pairs); /* 300 */
+    void *gap_301[6];
     int (*HardwareDevice_Type)(const ort_hardware_device *device); /* 307 */
     void *gap_308[9];
     const ort_ep_api *(*GetEpApi)(void); /* 317 */
@@ -122,6 +128,8 @@ typedef struct ort_api {
     void *gap_361[2];
     ort_status *(*OpAttr_GetType)(const ort_attribute *attribute, int *type);         /* 363 */
     ort_status *(*OpAttr_GetName)(const ort_attribute *attribute, const char **name); /* 364 */
+    void *gap_365[14];
+    ort_status *(*GetSessionOptionsConfigEntries)(const ort_session_options *options, ort_pairs **pairs); /* 379 */
 } ort_api;
 
 #define ORT_AT(member, position)                                                                                       \
@@ -139,6 +147,8 @@ ORT_AT(Logger_LogMessage, 247);
 ORT_AT(ReadOpAttr, 272);
 ORT_AT(KernelContext_ParallelFor, 274);
 ORT_AT(GetValueInfoName, 289);
+ORT_AT(GetKeyValuePairs, 298);
+ORT_AT(ReleaseKeyValuePairs, 300);
 ORT_AT(HardwareDevice_Type, 307);
 ORT_AT(GetEpApi, 317);
 ORT_AT(Graph_GetNumNodes, 344);
@@ -147,6 +157,7 @@ ORT_AT(Node_GetSinceVersion, 352);
 ORT_AT(Node_GetOutputs, 356);
 ORT_AT(Node_GetNumAttributes, 359);
 ORT_AT(OpAttr_GetType, 363);
+ORT_AT(GetSessionOptionsConfigEntries, 379);
 #undef ORT_AT
 
 typedef struct ort_api_base {
