@@ -27,6 +27,11 @@ static void set_sizes(attention_problem *problem) {
     desc->v_dim = sizes->v_dim;
 }
 
+static bool is_complete(const attention_sizes *sizes) {
+    return sizes->batch >= 0 && sizes->q_heads >= 0 && sizes->kv_heads >= 0 && sizes->q_len >= 0 &&
+           sizes->kv_len >= 0 && sizes->head_dim >= 0 && sizes->v_dim >= 0;
+}
+
 /* ---- claiming --------------------------------------------------------------------------------------------------- */
 
 static int64_t known_or(int64_t size, int64_t otherwise) {
@@ -57,16 +62,32 @@ static oclattn_status check_worth(const ep_provider *provider, const attention_s
                   (long long)scores, (long long)provider->options.min_size);
 }
 
-oclattn_status claim_node(const ep_provider *provider, const attention_node *node, oclattn_error *error) {
-    attention_problem problem = {.node = node};
+static oclattn_status describe_declared(const attention_node *node, attention_problem *problem, oclattn_error *error) {
+    *problem = (attention_problem){.node = node};
     for (int i = 0; i < MOST_INPUTS; ++i) {
-        problem.inputs[i] = node->inputs[i];
+        problem->inputs[i] = node->inputs[i];
     }
-    RETURN_IF_ERROR(describe(&problem, error));
+    return describe(problem, error);
+}
+
+oclattn_status claim_node(const ep_provider *provider, const attention_node *node, oclattn_error *error) {
+    attention_problem problem;
+    RETURN_IF_ERROR(describe_declared(node, &problem, error));
     RETURN_IF_ERROR(check_worth(provider, &problem.sizes, error));
     assume_sizes(&problem.sizes);
     set_sizes(&problem);
     return oclattn_attention_check(provider->context, &problem.desc, error);
+}
+
+oclattn_status plan_node(ep_provider *provider, const attention_node *node, oclattn_error *error) {
+    attention_problem problem;
+    const oclattn_plan *plan = NULL;
+    RETURN_IF_ERROR(describe_declared(node, &problem, error));
+    if (!is_complete(&problem.sizes)) {
+        return OCLATTN_OK;
+    }
+    set_sizes(&problem);
+    return plans_find(&provider->plans, &problem.desc, &plan, error);
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------------- */
@@ -85,17 +106,6 @@ static oclattn_status read_inputs(attention_call *call, oclattn_error *error) {
     return OCLATTN_OK;
 }
 
-static oclattn_status check_complete(const attention_sizes *sizes, oclattn_error *error) {
-    const int64_t all[] = {sizes->batch,  sizes->q_heads,  sizes->kv_heads, sizes->q_len,
-                           sizes->kv_len, sizes->head_dim, sizes->v_dim};
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); ++i) {
-        if (all[i] < 0) {
-            return refuse(error, OCLATTN_INVALID_ARGUMENT, "Q, K or V has no dimensions");
-        }
-    }
-    return OCLATTN_OK;
-}
-
 static void convert_scores(const attention_call *call) {
     const operand_place *scores = &call->operands[OPERAND_SCORES];
     const int64_t count = (int64_t)(scores->bytes / sizeof(float));
@@ -108,7 +118,10 @@ static oclattn_status compute(ep_provider *provider, attention_call *call, oclat
     const oclattn_plan *plan = NULL;
     RETURN_IF_ERROR(read_inputs(call, error));
     RETURN_IF_ERROR(describe(&call->problem, error));
-    RETURN_IF_ERROR(check_complete(&call->problem.sizes, error));
+    if (!is_complete(&call->problem.sizes)) {
+        return refuse(error, OCLATTN_INVALID_ARGUMENT, "%s or another input has no dimensions",
+                      call->problem.inputs[0].name);
+    }
     set_sizes(&call->problem);
     RETURN_IF_ERROR(plans_find(&provider->plans, &call->problem.desc, &plan, error));
     RETURN_IF_ERROR(call->problem.node->operator->bind(call, error));

@@ -118,7 +118,8 @@ static oclattn_status compile_one(ep_provider *provider, const ort_graph *graph,
     made->table.Compute = compute;
     made->table.ReleaseState = release_state;
     made->provider = provider;
-    return read_fused(provider, graph, fused, &made->node, error);
+    RETURN_IF_ERROR(read_fused(provider, graph, fused, &made->node, error));
+    return plan_node(provider, &made->node, error);
 }
 
 static void release_infos(ort_ep *ep, ort_compute_info **infos, size_t count) {

@@ -121,7 +121,7 @@ static cl_int bring_back(const device_run *run, const memory_piece *piece) {
 }
 
 /* Below so many products, waking threads costs more than it saves. */
-#define LONG_WORK ((int64_t)1 << 25)
+#define LONG_WORK ((int64_t)1 << 27)
 
 static bool is_long(const oclattn_attention_desc *desc) {
     return desc->batch * desc->q_heads * desc->q_len * desc->kv_len * (desc->head_dim + desc->v_dim) >= LONG_WORK;
