@@ -26,12 +26,19 @@ static oclattn_status add_node(const ep_provider *provider, const ort_node *node
                       provider->host.ep_api->EpGraphSupportInfo_AddNodesToFuse(info, &node, 1, &options), error);
 }
 
+static bool belongs_to_another(const ep_provider *provider, const ort_node *node) {
+    oclattn_error error;
+    const char *name = NULL;
+    return host_check(&provider->host, provider->host.api->Node_GetEpName(node, &name), &error) == OCLATTN_OK &&
+           name != NULL && name[0] != '\0' && strcmp(name, EP_NAME) != 0;
+}
+
 /* Not to claim a node is no error: the host has others who can. */
 static oclattn_status consider_node(const ep_provider *provider, const ort_node *node, ort_support_info *info,
                                     oclattn_error *error) {
     attention_node read;
     oclattn_error reason;
-    if (!node_is_attention(&provider->host, node)) {
+    if (!node_is_attention(&provider->host, node) || belongs_to_another(provider, node)) {
         return OCLATTN_OK;
     }
     oclattn_status status = node_read(&provider->host, node, &read, &reason);

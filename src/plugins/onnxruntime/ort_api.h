@@ -128,7 +128,10 @@ typedef struct ort_api {
     void *gap_361[2];
     ort_status *(*OpAttr_GetType)(const ort_attribute *attribute, int *type);         /* 363 */
     ort_status *(*OpAttr_GetName)(const ort_attribute *attribute, const char **name); /* 364 */
-    void *gap_365[14];
+    void *gap_365[3];
+    /* The provider that has the node already; "" where none has. */
+    ort_status *(*Node_GetEpName)(const ort_node *node, const char **name); /* 368 */
+    void *gap_369[10];
     ort_status *(*GetSessionOptionsConfigEntries)(const ort_session_options *options, ort_pairs **pairs); /* 379 */
 } ort_api;
 
@@ -157,6 +160,7 @@ ORT_AT(Node_GetSinceVersion, 352);
 ORT_AT(Node_GetOutputs, 356);
 ORT_AT(Node_GetNumAttributes, 359);
 ORT_AT(OpAttr_GetType, 363);
+ORT_AT(Node_GetEpName, 368);
 ORT_AT(GetSessionOptionsConfigEntries, 379);
 #undef ORT_AT
 
