@@ -7,6 +7,8 @@
 
 /* OpenCL 2.1 (core) and cl_khr_subgroups; the 1.2 headers do not name it. */
 #define DEVICE_MAX_NUM_SUB_GROUPS 0x105C
+/* cl_amd_device_attribute_query */
+#define DEVICE_WAVEFRONT_WIDTH_AMD 0x4043
 
 /* What a query says of its length is believed up to here. */
 #define MAX_ANSWER_BYTES ((size_t)1 << 20)
@@ -147,14 +149,25 @@ static bool has_core_subgroups(const device_caps *caps, cl_device_id id) {
     return has_query && read_uint(id, DEVICE_MAX_NUM_SUB_GROUPS) > 0;
 }
 
+/* Asked of AMD's devices only. */
+static cl_uint read_wavefront_width(const device_caps *caps, cl_device_id id) {
+    return device_family_find(caps, "", 0) == FAMILY_AMD_WAVE64 ? read_uint(id, DEVICE_WAVEFRONT_WIDTH_AMD) : 0;
+}
+
+void device_caps_parse_extensions(device_caps *caps, const char *extensions, unsigned wavefront_width) {
+    caps->has_fp16 = text_has_word(extensions, "cl_khr_fp16");
+    caps->has_fp64 = text_has_word(extensions, "cl_khr_fp64");
+    caps->has_intel_subgroups = text_has_word(extensions, "cl_intel_subgroups");
+    caps->has_subgroups = caps->has_intel_subgroups || text_has_word(extensions, "cl_khr_subgroups");
+    caps->has_required_subgroup_size = text_has_word(extensions, "cl_intel_required_subgroup_size");
+    caps->family = device_family_find(caps, extensions, wavefront_width);
+}
+
 static void read_features(device_caps *caps, cl_device_id id) {
     size_t length = 0;
     char *answer = read_answer((query_target){.device = id}, CL_DEVICE_EXTENSIONS, &length);
-    const char *extensions = answer != NULL ? answer : "";
-    caps->has_fp16 = text_has_word(extensions, "cl_khr_fp16");
-    caps->has_fp64 = text_has_word(extensions, "cl_khr_fp64");
-    caps->has_subgroups = text_has_word(extensions, "cl_khr_subgroups") ||
-                          text_has_word(extensions, "cl_intel_subgroups") || has_core_subgroups(caps, id);
+    device_caps_parse_extensions(caps, answer != NULL ? answer : "", read_wavefront_width(caps, id));
+    caps->has_subgroups = caps->has_subgroups || has_core_subgroups(caps, id);
     free(answer);
     caps->host_unified_memory = read_bool(id, CL_DEVICE_HOST_UNIFIED_MEMORY);
     caps->little_endian = read_bool(id, CL_DEVICE_ENDIAN_LITTLE);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "error.h"
+#include "family.h"
 #include "log.h"
 
 /* What a device says of itself, read once. A query that fails leaves 0, false or "" (drivers disagree about which newer
@@ -21,6 +22,9 @@ typedef struct device_caps {
     cl_uint memory_base_align_bits;
     bool host_unified_memory, little_endian, available, compiler_available;
     bool has_fp16, has_fp64, has_subgroups; /* subgroups: cl_khr_subgroups, cl_intel_subgroups, or core and not 0 */
+    bool has_intel_subgroups;               /* cl_intel_subgroups: they need no newer OpenCL C than 1.2 */
+    bool has_required_subgroup_size;        /* cl_intel_required_subgroup_size */
+    device_family family;
     cl_uint native_float_width;
 } device_caps;
 
@@ -45,6 +49,10 @@ void device_list_clear(device_list *list);
 
 /* Reads the capabilities of one device; platform strings come from its CL_DEVICE_PLATFORM. */
 void device_caps_read(device_caps *caps, cl_device_id id);
+
+/* Sets what follows from the extensions and, on AMD's devices, from the width of a wavefront (0: not known): fp16,
+ * fp64, vendors' sub-groups and the family. has_subgroups is set where an extension says so. */
+void device_caps_parse_extensions(device_caps *caps, const char *extensions, unsigned wavefront_width);
 
 /* Sets version_major and version_minor from device_version. */
 void device_caps_parse_version(device_caps *caps);

@@ -15,7 +15,8 @@ typedef struct attention_plan {
     const variant *chosen;
     size_t cursor; /* of the walk through the variants */
     tuning tuned;
-    int64_t kv_chunk; /* keys of a part; 0: not split */
+    int64_t kv_chunk;      /* keys of a part; 0: not split */
+    size_t sub_group_size; /* of `attend`; 0: it uses none */
     text refusals;
     planned_kernel attend, combine, show; /* combine only if keys are split, show only for scores */
 } attention_plan;
@@ -28,21 +29,8 @@ static void clear(oclattn_plan *plan) {
     text_clear(&self->refusals);
 }
 
-/* q_len of packed queries is that of the longest sequence there: what else is in the batch must not choose the variant.
- */
-static int64_t rows_that_share_keys(const oclattn_attention_desc *desc) {
-    if (desc->score.flags & OCLATTN_Q_STARTS) {
-        return INT64_MAX;
-    }
-    return multiply_sizes(desc->q_heads / desc->kv_heads, desc->q_len);
-}
-
 static oclattn_status choose_variant(attention_plan *self, oclattn_error *error) {
-    const oclattn_attention_desc *desc = &self->problem.desc;
-    const variant_request request = {.operation = PLAN_ATTENTION,
-                                     .wanted = desc->variant,
-                                     .width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim,
-                                     .rows = rows_that_share_keys(desc)};
+    const variant_request request = attention_variant_request(&self->problem.desc);
     const variant *found = variant_next(&request, self->base.context, &self->tuned, &self->cursor, &self->refusals);
     if (found == NULL) {
         return variant_none(&request, &self->refusals, error);
@@ -96,9 +84,9 @@ static oclattn_status resolve(attention_plan *self, const oclattn_attention_desc
     return settle_workspace(self, error);
 }
 
-/* Each kernel has a file of its own, of the same name. */
-static oclattn_status make_kernel(attention_plan *self, const char *name, const char *options, int64_t items,
-                                  planned_kernel *kernel, oclattn_error *error) {
+/* Each kernel has a file of its own, of the same name. exact_local: 0, or the work-group's size. */
+static oclattn_status make_kernel(attention_plan *self, const char *name, const char *options, size_t exact_local,
+                                  int64_t items, planned_kernel *kernel, oclattn_error *error) {
     char file[64];
     snprintf(file, sizeof(file), "%s.cl", name);
     const kernel_source source = {.file = file,
@@ -106,6 +94,7 @@ static oclattn_status make_kernel(attention_plan *self, const char *name, const 
                                   .name = name,
                                   .params_bytes = sizeof(attention_params),
                                   .preferred_local = (size_t)self->tuned.local_size,
+                                  .exact_local = exact_local,
                                   .most_items = items};
     return planned_kernel_make(self->base.context, &source, kernel, error);
 }
@@ -115,25 +104,55 @@ static int64_t attend_items(const attention_plan *self, const attention_problem 
                            chunk_count(self, problem->kv_len));
 }
 
-static oclattn_status make_attend(attention_plan *self, oclattn_error *error) {
+static oclattn_status make_attend_with(attention_plan *self, bool sub_groups, oclattn_error *error) {
     const attention_problem *problem = &self->problem;
+    const variant_id id = self->chosen->id;
     char options[PART_OPTIONS_SIZE];
-    attention_build_options(self->chosen->id, &self->tuned, &self->base.context->caps, &problem->desc, options);
-    return make_kernel(self, self->chosen->name, options, attend_items(self, problem), &self->attend, error);
+    attention_build_options(id, &self->tuned, &self->base.context->caps, &problem->desc, sub_groups, options);
+    return make_kernel(self, self->chosen->name, options, attention_group_size(id, &self->tuned, &problem->desc),
+                       attend_items(self, problem), &self->attend, error);
 }
 
-/* A compiler that refuses one kernel may well take the next: unless it was asked for by name, the walk goes on. */
+/* Sub-groups are what the compiler makes of the kernel: only the built one says how large they are. */
+static bool make_attend_with_sub_groups(attention_plan *self) {
+    const oclattn_context *context = self->base.context;
+    if (!attention_may_use_sub_groups(self->chosen->id, &self->tuned, &context->caps, &self->problem.desc) ||
+        make_attend_with(self, true, NULL) != OCLATTN_OK) {
+        planned_kernel_clear(&self->attend);
+        return false;
+    }
+    const size_t size = planned_kernel_sub_group_size(context, &self->attend);
+    if (attention_sub_groups_fit(&self->tuned, &self->problem.desc, size)) {
+        self->sub_group_size = size;
+        return true;
+    }
+    log_line(&context->log, OCLATTN_LOG_INFO, "%s: sub-groups of %zu do not fit its work-groups; local memory instead",
+             self->chosen->name, size);
+    planned_kernel_clear(&self->attend);
+    return false;
+}
+
+static oclattn_status make_attend(attention_plan *self, oclattn_error *error) {
+    return make_attend_with_sub_groups(self) ? OCLATTN_OK : make_attend_with(self, false, error);
+}
+
+/* A compiler that refuses one kernel, or builds it so that it cannot run, may well take the next: unless it was asked
+ * for by name, the walk goes on. */
 static oclattn_status make_attend_or_next(attention_plan *self, oclattn_error *error) {
-    oclattn_status status = make_attend(self, error);
-    while (status == OCLATTN_BUILD_FAILED && self->problem.desc.variant == NULL) {
+    oclattn_error own;
+    oclattn_error *why = error != NULL ? error : &own;
+    oclattn_status status = make_attend(self, why);
+    while ((status == OCLATTN_BUILD_FAILED || status == OCLATTN_UNSUPPORTED) && self->problem.desc.variant == NULL) {
         const char *failed = self->chosen->name;
-        text_format(&self->refusals, "%s: the device's compiler refused its kernel\n", failed);
+        const char *reason = status == OCLATTN_UNSUPPORTED ? why->message : "the device's compiler refused its kernel";
+        text_format(&self->refusals, "%s: %s\n", failed, reason);
+        planned_kernel_clear(&self->attend);
         if (choose_variant(self, NULL) != OCLATTN_OK) {
             break;
         }
-        log_line(&self->base.context->log, OCLATTN_LOG_WARNING,
-                 "the device's compiler refused the kernel of %s; %s is taken instead", failed, self->chosen->name);
-        status = make_attend(self, error);
+        log_line(&self->base.context->log, OCLATTN_LOG_WARNING, "%s cannot run (%s); %s is taken instead", failed,
+                 reason, self->chosen->name);
+        status = make_attend(self, why);
     }
     return status;
 }
@@ -150,11 +169,15 @@ static void show_options(const attention_plan *self, char options[PART_OPTIONS_S
     snprintf(options, PART_OPTIONS_SIZE, "-DK_TYPE=%d", (int)self->problem.desc.k_type);
 }
 
+/* A kernel for groups of one size is built alone: it may be built twice, and its names are like those of other kernels. */
 static void add_parts(const oclattn_plan *plan, program_parts *parts) {
     const attention_plan *self = (const attention_plan *)plan;
     char options[PART_OPTIONS_SIZE];
-    attention_build_options(self->chosen->id, &self->tuned, &plan->context->caps, &self->problem.desc, options);
-    parts_add(parts, self->chosen->name, options);
+    if (attention_group_size(self->chosen->id, &self->tuned, &self->problem.desc) == 0) {
+        attention_build_options(self->chosen->id, &self->tuned, &plan->context->caps, &self->problem.desc, false,
+                                options);
+        parts_add(parts, self->chosen->name, options);
+    }
     if (combines(self)) {
         parts_add(parts, "attention_combine", "");
     }
@@ -171,11 +194,11 @@ static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     RETURN_IF_ERROR(make_attend_or_next(self, error));
     if (combines(self)) {
         const int64_t items = attention_combine_items(problem);
-        RETURN_IF_ERROR(make_kernel(self, "attention_combine", "", items, &self->combine, error));
+        RETURN_IF_ERROR(make_kernel(self, "attention_combine", "", 0, items, &self->combine, error));
     }
     if (shows(self)) {
         show_options(self, options);
-        RETURN_IF_ERROR(make_kernel(self, "attention_scores", options, attention_rows(problem), &self->show, error));
+        RETURN_IF_ERROR(make_kernel(self, "attention_scores", options, 0, attention_rows(problem), &self->show, error));
     }
     return OCLATTN_OK;
 }
@@ -230,6 +253,9 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
     text_format(lines, "\n%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
     variant_describe_refusals(&self->refusals, indent, lines);
     tuning_describe(&self->tuned, attention_tiles_of(self->chosen->id, desc), &plan->context->caps, indent, lines);
+    if (self->sub_group_size > 0) {
+        text_format(lines, "%s  softmax by sub-groups of %zu\n", indent, self->sub_group_size);
+    }
     const int64_t chunks = chunk_count(self, desc->kv_len);
     if (chunks > 1) {
         text_format(lines, "%s  keys in %lld chunks of %lld, merged in order\n", indent, (long long)chunks,
@@ -399,12 +425,26 @@ static oclattn_status launch_all(const attention_plan *self, const attention_cal
     return OCLATTN_OK;
 }
 
+/* Where attention_tiled_gpu may load four elements at once. */
+static int alignment_features(const attention_plan *self, const attention_call *call,
+                              const oclattn_attention_args *args) {
+    enum { ELEMENTS = 4 };
+    const tensor_spec *specs = call->problem.specs;
+    const device_caps *caps = &self->base.context->caps;
+    if (self->chosen->id != VARIANT_ATTENTION_TILED_GPU) {
+        return 0;
+    }
+    return (tensor_rows_are_aligned(&specs[ATTENTION_K], &args->k, caps, ELEMENTS) ? K_IS_ALIGNED : 0) |
+           (tensor_rows_are_aligned(&specs[ATTENTION_V], &args->v, caps, ELEMENTS) ? V_IS_ALIGNED : 0);
+}
+
 oclattn_status attention_launch(const oclattn_plan *plan, launch_list *list, const oclattn_attention_args *args,
                                 size_t workspace_offset, oclattn_error *error) {
     const attention_plan *self = (const attention_plan *)plan;
     attention_call call = {.problem = self->problem, .workspace = args->workspace};
     RETURN_IF_ERROR(set_lengths(&call.problem, args, error));
     RETURN_IF_ERROR(bind_tensors(self, &call, args, workspace_offset, error));
+    call.params.features |= alignment_features(self, &call, args);
     call.params.chunk_count = chunk_count(self, call.problem.kv_len);
     call.params.kv_chunk = call.params.chunk_count > 1 ? self->kv_chunk : INT64_MAX;
     call.params.partial_offset = (int64_t)(workspace_offset / sizeof(float));

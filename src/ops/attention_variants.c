@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "../plan/gpu_tiles.h"
 #include "../plan/params.h"
 
 /* Columns that one work-item of attention_combine takes: VECTOR of storage.clh. */
@@ -9,6 +10,35 @@ enum { COMBINE_COLUMNS = 16 };
 
 static int64_t parts(int64_t whole, int64_t part) {
     return (whole + part - 1) / part;
+}
+
+/* q_len of packed queries is that of the longest sequence there: what else is in the batch must not choose the variant.
+ */
+static int64_t rows_that_share_keys(const oclattn_attention_desc *desc) {
+    if (desc->score.flags & OCLATTN_Q_STARTS) {
+        return INT64_MAX;
+    }
+    return multiply_sizes(desc->q_heads / desc->kv_heads, desc->q_len);
+}
+
+static int bytes_of(oclattn_type type) {
+    return (int)oclattn_type_bytes(type);
+}
+
+/* attention_tiled_gpu holds Q in K's type where it has it, else as f32. */
+static oclattn_type held_q_type(const oclattn_attention_desc *desc) {
+    return desc->q_type == desc->k_type ? desc->k_type : OCLATTN_F32;
+}
+
+variant_request attention_variant_request(const oclattn_attention_desc *desc) {
+    const int k_bytes = bytes_of(desc->k_type);
+    const int v_bytes = bytes_of(desc->v_type);
+    return (variant_request){.operation = PLAN_ATTENTION,
+                             .wanted = desc->variant,
+                             .width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim,
+                             .rows = rows_that_share_keys(desc),
+                             .q_bytes = bytes_of(held_q_type(desc)),
+                             .kv_bytes = k_bytes > v_bytes ? k_bytes : v_bytes};
 }
 
 /* Few programs serve all widths. */
@@ -36,8 +66,85 @@ static void few_rows_options(const tuning *tuned, const oclattn_attention_desc *
              tuned->attention_few_rows.key_block);
 }
 
+/* ---- attention_tiled_gpu ---------------------------------------------------------------------------------------- */
+
+static gpu_request gpu_request_of(const oclattn_attention_desc *desc) {
+    const variant_request request = attention_variant_request(desc);
+    return (gpu_request){class_of(desc), request.q_bytes, request.kv_bytes, request.rows};
+}
+
+static gpu_tiles gpu_tiles_of(const tuning *tuned, const oclattn_attention_desc *desc) {
+    const gpu_request request = gpu_request_of(desc);
+    return gpu_tiles_for(tuned, &request);
+}
+
+/* Sub-groups of the core and of cl_khr_subgroups ask for OpenCL C 2.0 or newer, Intel's for nothing. "": base version.
+ * NULL: the device's compiler is too old. */
+static const char *sub_group_version(const device_caps *caps) {
+    if (caps->has_intel_subgroups) {
+        return "";
+    }
+    return caps->version_major >= 3 ? "-cl-std=CL3.0 " : caps->version_major == 2 ? "-cl-std=CL2.0 " : NULL;
+}
+
+bool attention_may_use_sub_groups(variant_id id, const tuning *tuned, const device_caps *caps,
+                                  const oclattn_attention_desc *desc) {
+    return id == VARIANT_ATTENTION_TILED_GPU && caps->has_subgroups && sub_group_version(caps) != NULL &&
+           gpu_tiles_of(tuned, desc).sub_groups == 1;
+}
+
+/* A group is a whole number of them, or rows would be summed up in different orders; and a block has keys for all of
+ * their work-items, or local memory does it in less time. */
+bool attention_sub_groups_fit(const tuning *tuned, const oclattn_attention_desc *desc, size_t sub_group_size) {
+    const gpu_tiles tiles = gpu_tiles_of(tuned, desc);
+    return sub_group_size > 1 && sub_group_size <= (size_t)gpu_tile_keys(&tiles) &&
+           (size_t)gpu_tile_items(&tiles) % sub_group_size == 0;
+}
+
+static bool has_score_terms(const oclattn_attention_desc *desc) {
+    return (desc->score.flags & (OCLATTN_MASK | OCLATTN_BIAS | OCLATTN_ALIBI)) != 0 || desc->score.softcap > 0.0f;
+}
+
+static void gpu_options(const tuning *tuned, const device_caps *caps, const oclattn_attention_desc *desc,
+                        bool sub_groups, char options[PART_OPTIONS_SIZE]) {
+    const gpu_tiles tiles = gpu_tiles_of(tuned, desc);
+    snprintf(options, PART_OPTIONS_SIZE,
+             "%s-DQ_TYPE=%d -DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DSCORE_TERMS=%d -DROWS=%d -DKEYS=%d -DROW_ITEMS=%d "
+             "-DCOLUMN_ITEMS=%d -DUNROLL=%d -DSTAGED=%d -DNATIVE_HALF=%d -DSUB_GROUPS=%d -DSUB_GROUP_SIZE=%d",
+             sub_groups ? sub_group_version(caps) : "", (int)held_q_type(desc), (int)desc->k_type, (int)desc->v_type,
+             width_class_columns(class_of(desc)), has_score_terms(desc), tiles.rows, tiles.keys, tiles.row_items,
+             tiles.column_items, tiles.unroll, tiles.staged, caps->has_fp16, sub_groups,
+             caps->has_required_subgroup_size ? tiles.sub_group_size : 0);
+}
+
+/* As plan_tiles of gpu_tile.clh. */
+static int64_t gpu_items(const tuning *tuned, const attention_problem *problem, int64_t chunk_count) {
+    const oclattn_attention_desc *desc = &problem->desc;
+    const gpu_tiles tiles = gpu_tiles_of(tuned, desc);
+    const int64_t tile_rows = gpu_tile_rows(&tiles);
+    const int64_t heads = shared_heads(desc->q_heads / desc->kv_heads, problem->q_len, tile_rows);
+    const int64_t groups =
+        desc->batch * (desc->q_heads / heads) * parts(heads * problem->q_len, tile_rows) * chunk_count;
+    return multiply_sizes(groups, gpu_tile_items(&tiles));
+}
+
+size_t attention_group_size(variant_id id, const tuning *tuned, const oclattn_attention_desc *desc) {
+    if (id != VARIANT_ATTENTION_TILED_GPU) {
+        return 0;
+    }
+    const gpu_tiles tiles = gpu_tiles_of(tuned, desc);
+    return (size_t)gpu_tile_items(&tiles);
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------- */
+
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
-                             const oclattn_attention_desc *desc, char options[PART_OPTIONS_SIZE]) {
+                             const oclattn_attention_desc *desc, bool sub_groups,
+                             char options[PART_OPTIONS_SIZE]) {
+    if (id == VARIANT_ATTENTION_TILED_GPU) {
+        gpu_options(tuned, caps, desc, sub_groups, options);
+        return;
+    }
     if (id == VARIANT_ATTENTION_TILED_CPU) {
         tiled_options(tuned, caps, desc, options);
         return;
@@ -67,6 +174,9 @@ int64_t attention_items(variant_id id, const tuning *tuned, const device_caps *c
     if (id == VARIANT_ATTENTION_TILED_CPU) {
         return tiled_items(tuned, caps, problem, chunk_count);
     }
+    if (id == VARIANT_ATTENTION_TILED_GPU) {
+        return gpu_items(tuned, problem, chunk_count);
+    }
     if (id == VARIANT_ATTENTION_FEW_ROWS_CPU) {
         return problem->desc.batch * problem->desc.kv_heads * chunk_count;
     }
@@ -81,6 +191,10 @@ tuning_group attention_tiles_of(variant_id id, const oclattn_attention_desc *des
     switch (id) {
     case VARIANT_ATTENTION_TILED_CPU:
         return width_class_group(class_of(desc));
+    case VARIANT_ATTENTION_TILED_GPU: {
+        const gpu_request request = gpu_request_of(desc);
+        return gpu_group(request.width_class, gpu_element_size(&request));
+    }
     case VARIANT_ATTENTION_FEW_ROWS_CPU:
         return TUNING_ATTENTION_FEW_ROWS;
     default:

@@ -5,8 +5,19 @@
 #include "../plan/variant.h"
 #include "attention_problem.h"
 
+/* What the table of variants wants to know of the problem. */
+variant_request attention_variant_request(const oclattn_attention_desc *desc);
+
+/* Whether the variant would use sub-groups on such a device, if those of the built kernel fit. */
+bool attention_may_use_sub_groups(variant_id id, const tuning *tuned, const device_caps *caps,
+                                  const oclattn_attention_desc *desc);
+bool attention_sub_groups_fit(const tuning *tuned, const oclattn_attention_desc *desc, size_t sub_group_size);
+
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
-                             const oclattn_attention_desc *desc, char options[PART_OPTIONS_SIZE]);
+                             const oclattn_attention_desc *desc, bool sub_groups, char options[PART_OPTIONS_SIZE]);
+
+/* The work-group size that the variant is written for; 0: any. */
+size_t attention_group_size(variant_id id, const tuning *tuned, const oclattn_attention_desc *desc);
 
 /* Work-items of its main kernel, and of attention_combine. */
 int64_t attention_items(variant_id id, const tuning *tuned, const device_caps *caps, const attention_problem *problem,

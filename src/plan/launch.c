@@ -17,22 +17,78 @@ static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
 
-static oclattn_status settle_local_size(const oclattn_context *context, size_t preferred, planned_kernel *kernel,
+/* clGetKernelSubGroupInfoKHR, which the 1.2 headers do not name. */
+#define KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE 0x2033
+typedef cl_int(CL_API_CALL *get_kernel_sub_group_info)(cl_kernel, cl_device_id, cl_uint, size_t, const void *, size_t,
+                                                       void *, size_t *);
+
+static oclattn_status check_kernel_info(const oclattn_context *context, const planned_kernel *kernel,
+                                        cl_kernel_work_group_info what, size_t bytes, void *value,
                                         oclattn_error *error) {
-    size_t most = 0;
-    const cl_int code =
-        clGetKernelWorkGroupInfo(kernel->kernel, context->device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(most), &most, NULL);
-    if (code != CL_SUCCESS) {
-        return error_from_cl(error, code, "clGetKernelWorkGroupInfo");
-    }
+    const cl_int code = clGetKernelWorkGroupInfo(kernel->kernel, context->device, what, bytes, value, NULL);
+    return code == CL_SUCCESS ? OCLATTN_OK : error_from_cl(error, code, "clGetKernelWorkGroupInfo");
+}
+
+static oclattn_status largest_local_size(const oclattn_context *context, const planned_kernel *kernel, size_t *most,
+                                         oclattn_error *error) {
+    *most = 0;
+    RETURN_IF_ERROR(check_kernel_info(context, kernel, CL_KERNEL_WORK_GROUP_SIZE, sizeof(*most), most, error));
     if (context->caps.max_work_group_size > 0) {
-        most = smaller(most, context->caps.max_work_group_size);
+        *most = smaller(*most, context->caps.max_work_group_size);
     }
     if (context->caps.max_work_item_sizes[0] > 0) {
-        most = smaller(most, context->caps.max_work_item_sizes[0]);
+        *most = smaller(*most, context->caps.max_work_item_sizes[0]);
     }
-    kernel->local = most == 0 ? 1 : smaller(preferred, most);
     return OCLATTN_OK;
+}
+
+static oclattn_status settle_exact_size(const oclattn_context *context, size_t exact, size_t most,
+                                        planned_kernel *kernel, oclattn_error *error) {
+    cl_ulong local_bytes = 0;
+    if (most < exact) {
+        return error_set(error, OCLATTN_UNSUPPORTED, "%s, as it was built, runs in work-groups of at most %zu, not %zu",
+                         kernel->name, most, exact);
+    }
+    RETURN_IF_ERROR(
+        check_kernel_info(context, kernel, CL_KERNEL_LOCAL_MEM_SIZE, sizeof(local_bytes), &local_bytes, error));
+    if (local_bytes > context->caps.local_memory_bytes) {
+        return error_set(error, OCLATTN_UNSUPPORTED,
+                         "%s, as it was built, takes %llu bytes of local memory; the device has %llu", kernel->name,
+                         (unsigned long long)local_bytes, (unsigned long long)context->caps.local_memory_bytes);
+    }
+    kernel->local = exact;
+    return OCLATTN_OK;
+}
+
+static oclattn_status settle_local_size(const oclattn_context *context, const kernel_source *source,
+                                        planned_kernel *kernel, oclattn_error *error) {
+    size_t most;
+    RETURN_IF_ERROR(largest_local_size(context, kernel, &most, error));
+    if (source->exact_local > 0) {
+        return settle_exact_size(context, source->exact_local, most, kernel, error);
+    }
+    kernel->local = most == 0 ? 1 : smaller(source->preferred_local, most);
+    return OCLATTN_OK;
+}
+
+size_t planned_kernel_sub_group_size(const oclattn_context *context, const planned_kernel *kernel) {
+    static const char name[] = "clGetKernelSubGroupInfoKHR";
+    cl_platform_id platform = NULL;
+    size_t size = 0;
+    size_t returned = 0;
+    if (clGetDeviceInfo(context->device, CL_DEVICE_PLATFORM, sizeof(platform), &platform, NULL) != CL_SUCCESS) {
+        return 0;
+    }
+    union { /* C has no cast from a pointer to data to one to a function */
+        void *address;
+        get_kernel_sub_group_info call;
+    } query = {clGetExtensionFunctionAddressForPlatform(platform, name)};
+    if (query.address == NULL ||
+        query.call(kernel->kernel, context->device, KERNEL_MAX_SUB_GROUP_SIZE_FOR_NDRANGE, sizeof(kernel->local),
+                   &kernel->local, sizeof(size), &size, &returned) != CL_SUCCESS) {
+        return 0;
+    }
+    return returned == sizeof(size) ? size : 0;
 }
 
 static size_t global_size(const planned_kernel *kernel, int64_t items) {
@@ -98,7 +154,7 @@ oclattn_status planned_kernel_make(oclattn_context *context, const kernel_source
                                    oclattn_error *error) {
     RETURN_IF_ERROR(program_kernel(context, source->file, source->options, source->name, &kernel->kernel, error));
     kernel->name = source->name;
-    RETURN_IF_ERROR(settle_local_size(context, source->preferred_local, kernel, error));
+    RETURN_IF_ERROR(settle_local_size(context, source, kernel, error));
     return warm(context, source, kernel, error);
 }
 

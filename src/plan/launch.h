@@ -16,15 +16,20 @@ typedef struct kernel_source {
     const char *file, *options, *name; /* name: static */
     size_t params_bytes;
     size_t preferred_local;
+    size_t exact_local; /* not 0: the work-group's size that the kernel is written for, instead of the preferred one */
     int64_t most_items; /* of the plan's launches */
 } kernel_source;
 
 /* Builds the kernel, settles its work-group size (the preferred one, or less where the device or the kernel asks for
- * it), and launches it once without work: some drivers compile for a work-group size and a size class of the launch, or
- * upload, at the first one, which must not happen in an enqueue. */
+ * it; or exactly one, which is OCLATTN_UNSUPPORTED where the kernel as it was built cannot have it, or takes more local
+ * memory than there is), and launches it once without work: some drivers compile for a work-group size and a size class
+ * of the launch, or upload, at the first one, which must not happen in an enqueue. */
 oclattn_status planned_kernel_make(oclattn_context *context, const kernel_source *source, planned_kernel *kernel,
                                    oclattn_error *error);
 void planned_kernel_clear(planned_kernel *kernel);
+
+/* Work-items of the kernel's sub-groups, in groups of the settled size; 0: the driver does not say. */
+size_t planned_kernel_sub_group_size(const oclattn_context *context, const planned_kernel *kernel);
 
 /* The commands of one enqueue call: each waits for the one before. */
 typedef struct launch_list {
@@ -43,8 +48,8 @@ oclattn_status launch_begin(launch_list *list, const oclattn_context *context, c
 /* Enqueues `items` work-items (kernels loop where the device cannot count as far). 0 items: nothing. */
 oclattn_status launch_kernel(launch_list *list, const planned_kernel *kernel, int64_t items, oclattn_error *error);
 
-/* Before and after commands that another library puts on the queue and that take no wait list: what follows waits for the
- * list's commands, and the list's next command for all that the queue holds. */
+/* Before and after commands that another library puts on the queue and that take no wait list: what follows waits for
+ * the list's commands, and the list's next command for all that the queue holds. */
 oclattn_status launch_fence(launch_list *list, oclattn_error *error);
 oclattn_status launch_fence_all(launch_list *list, oclattn_error *error);
 

@@ -154,6 +154,29 @@ oclattn_status tensor_bind(tensor_spec *spec, cl_context cl, const oclattn_tenso
     return check_buffer(spec, tensor, error);
 }
 
+/* Buffers of the driver's own are aligned; the host's memory lies where it lies, and a sub-buffer where it was cut. */
+static bool buffer_is_aligned(cl_mem buffer, const device_caps *caps, size_t bytes) {
+    size_t origin = 0;
+    void *host = NULL;
+    return caps->memory_base_align_bits / 8 % bytes == 0 && caps->memory_base_align_bits > 0 &&
+           clGetMemObjectInfo(buffer, CL_MEM_OFFSET, sizeof(origin), &origin, NULL) == CL_SUCCESS &&
+           clGetMemObjectInfo(buffer, CL_MEM_HOST_PTR, sizeof(host), &host, NULL) == CL_SUCCESS &&
+           origin % bytes == 0 && (uintptr_t)host % bytes == 0;
+}
+
+bool tensor_rows_are_aligned(const tensor_spec *spec, const oclattn_tensor *tensor, const device_caps *caps,
+                             int64_t elements) {
+    if (tensor_is_empty(spec) || tensor->offset % elements != 0) {
+        return false;
+    }
+    for (int d = 0; d < spec->rank; ++d) {
+        if (spec->strides[d] % elements != 0) {
+            return false;
+        }
+    }
+    return buffer_is_aligned(tensor->buffer, caps, (size_t)elements * spec->element_bytes);
+}
+
 static int64_t element_count(const tensor_spec *spec) {
     int64_t count = spec->width;
     for (int d = 0; d < spec->rank; ++d) {

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "../device/error.h"
+#include "../device/device.h"
 
 enum { TENSOR_MAX_RANK = 4 };
 
@@ -31,11 +31,16 @@ bool tensor_is_empty(const tensor_spec *spec);
 /* Elements from the first to the last one, both included; 0 if empty. Only after tensor_spec_set_strides. */
 int64_t tensor_extent(const tensor_spec *spec);
 
-/* Checks what a caller passes for the tensor: NULL only if empty or unused, a buffer of this context that is large enough.
- * Run-time strides go into the spec. */
+/* Checks what a caller passes for the tensor: NULL only if empty or unused, a buffer of this context that is large
+ * enough. Run-time strides go into the spec. */
 oclattn_status tensor_bind(tensor_spec *spec, cl_context cl, const oclattn_tensor *tensor, oclattn_error *error);
 
-/* Whether two bound tensors certainly share memory: they begin at the same place, or reach into each other without gaps. */
+/* Whether every row of a bound tensor certainly begins at a multiple of `elements` elements in the device's memory. */
+bool tensor_rows_are_aligned(const tensor_spec *spec, const oclattn_tensor *tensor, const device_caps *caps,
+                             int64_t elements);
+
+/* Whether two bound tensors certainly share memory: they begin at the same place, or reach into each other without
+ * gaps. */
 bool tensors_overlap(const tensor_spec *a, const oclattn_tensor *at_a, const tensor_spec *b,
                      const oclattn_tensor *at_b);
 

@@ -1,6 +1,7 @@
 #include "tuning.h"
 
 #include "../device/text.h"
+#include "gpu_tiles.h"
 
 typedef struct tuning_row {
     const char *name, *vendor; /* parts of the device's name and vendor; NULL: any */
@@ -156,6 +157,20 @@ tuning_group width_class_group(int width_class) {
     return (tuning_group)((int)TUNING_ATTENTION_64 + width_class);
 }
 
+tuning_group gpu_group(int width_class, int element_size) {
+    return (tuning_group)((int)TUNING_GPU_64_F16 + GPU_ELEMENT_SIZES * width_class + element_size);
+}
+
+bool is_gpu_group(tuning_group group, int *width_class, int *element_size) {
+    const int number = (int)group - (int)TUNING_GPU_64_F16;
+    if (number < 0 || number >= WIDTH_CLASSES * GPU_ELEMENT_SIZES) {
+        return false;
+    }
+    *width_class = number / GPU_ELEMENT_SIZES;
+    *element_size = number % GPU_ELEMENT_SIZES;
+    return true;
+}
+
 static const tuning_row *find_row(const device_caps *caps) {
     const tuning_row *row = rows;
     while (row + 1 < rows + sizeof(rows) / sizeof(rows[0]) && !row_fits(row, caps)) {
@@ -182,13 +197,22 @@ tuning tuning_find(const device_caps *caps) {
     tuning values = find_row(caps)->values;
     values.clblast = blas->tiles;
     values.clblast_row = blas->name;
+    values.gpu_row = gpu_tiles_find(caps->family, values.attention_gpu);
     return values;
+}
+
+static const char *row_of_group(const tuning *tuned, tuning_group group) {
+    int width_class, element_size;
+    if (is_gpu_group(group, &width_class, &element_size)) {
+        return tuned->gpu_row;
+    }
+    return group == TUNING_CLBLAST ? tuned->clblast_row : tuned->row;
 }
 
 void tuning_add_origin(const tuning *tuned, tuning_group group, text *to) {
     if (tuned->from_file[group]) {
         text_format(to, "tuning file %s", tuned->path);
     } else {
-        text_add_string(to, group == TUNING_CLBLAST ? tuned->clblast_row : tuned->row);
+        text_add_string(to, row_of_group(tuned, group));
     }
 }

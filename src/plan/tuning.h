@@ -3,6 +3,7 @@
 #ifndef OCLATTN_PLAN_TUNING_H
 #define OCLATTN_PLAN_TUNING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "../device/device.h"
@@ -11,7 +12,7 @@
 /* With no more query rows than this, a device with many processors is kept busy by splitting the keys. */
 enum { FEW_ROWS = 16 };
 
-/* Rows of K and V up to 64, 128 and 256 wide: the widths that attention_tiled_cpu is compiled for. */
+/* Rows of K and V up to 64, 128 and 256 wide: the widths that tiled kernels are compiled for. */
 enum { WIDTH_CLASSES = 3 };
 
 /* No projection variant pads the columns of weights to more than this. */
@@ -21,6 +22,14 @@ enum { MOST_PANEL_COLUMNS = 64 };
 typedef struct attention_tiles {
     int group_vectors, groups, key_block, key_step, score_vectors, out_rows, out_vectors;
 } attention_tiles;
+
+/* Tiles of attention_tiled_gpu for elements of two bytes (f16, bf16), and of four. */
+enum { GPU_ELEMENT_SIZES = 2 };
+
+/* attention_tiled_gpu.cl: the macros of the same names; SUB_GROUPS only where the device has some that fit. */
+typedef struct gpu_tiles {
+    int rows, keys, row_items, column_items, unroll, staged, sub_groups, sub_group_size;
+} gpu_tiles;
 
 /* attention_few_rows_cpu.cl: KEY_BLOCK. */
 typedef struct few_rows_tiles {
@@ -58,6 +67,12 @@ typedef enum tuning_group {
     TUNING_ATTENTION_64, /* the width classes, in order */
     TUNING_ATTENTION_128,
     TUNING_ATTENTION_256,
+    TUNING_GPU_64_F16, /* the width classes, in order, each for both element sizes */
+    TUNING_GPU_64_F32,
+    TUNING_GPU_128_F16,
+    TUNING_GPU_128_F32,
+    TUNING_GPU_256_F16,
+    TUNING_GPU_256_F32,
     TUNING_ATTENTION_FEW_ROWS,
     TUNING_ATTENTION_PORTABLE,
     TUNING_PROJECTION,
@@ -71,12 +86,14 @@ enum { TUNING_PATH_SIZE = 512 };
 /* Every value is described in tuning_parameters.c. */
 typedef struct tuning {
     const char *row;             /* of the table, for people; static */
+    const char *gpu_row;         /* that of attention_tiled_gpu's tiles, which go by the family of GPUs */
     const char *clblast_row;     /* and that of CLBlast's parameters, which go by the driver's compiler */
     char path[TUNING_PATH_SIZE]; /* of the tuning file, its end where it is too long */
     bool from_file[TUNING_GROUPS];
     int local_size;     /* work-items per work-group that kernels without local memory ask for */
     int few_rows_chunk; /* keys of a chunk where q_len is at most FEW_ROWS; 0: not chunked */
     attention_tiles attention[WIDTH_CLASSES];
+    gpu_tiles attention_gpu[WIDTH_CLASSES][GPU_ELEMENT_SIZES];
     few_rows_tiles attention_few_rows;
     portable_tiles attention_portable;
     projection_tiles projection;
@@ -94,6 +111,11 @@ int width_class_of(int64_t width);
 
 /* The group of attention_tiled_cpu for a class. */
 tuning_group width_class_group(int width_class);
+
+/* The group of attention_tiled_gpu for a class and an element size (0: two bytes, 1: four); and whether a group is one
+ * of those, and of which class and size. */
+tuning_group gpu_group(int width_class, int element_size);
+bool is_gpu_group(tuning_group group, int *width_class, int *element_size);
 
 /* The table's row for the device. */
 tuning tuning_find(const device_caps *caps);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "clblast_tiles.h"
+#include "gpu_tiles.h"
 #include "tile_rules.h"
 
 /* VECTOR of storage.clh. */
@@ -13,10 +14,16 @@ enum { MOST_PRIVATE_BYTES = 768 * 1024 };
 
 const tuning_group_info tuning_groups[TUNING_GROUPS] = {
     /* For all kernels; these are the ones that it does most for. */
-    [TUNING_GENERAL] = {"general", {"attention_portable.cl", "attention_few_rows_cpu.cl"}},
+    [TUNING_GENERAL] = {"general", {"attention_portable.cl", "attention_few_rows_cpu.cl", "attention_tiled_gpu.cl"}},
     [TUNING_ATTENTION_64] = {"attention_tiled_cpu.64", {"attention_tiled_cpu.cl"}},
     [TUNING_ATTENTION_128] = {"attention_tiled_cpu.128", {"attention_tiled_cpu.cl"}},
     [TUNING_ATTENTION_256] = {"attention_tiled_cpu.256", {"attention_tiled_cpu.cl"}},
+    [TUNING_GPU_64_F16] = {"attention_tiled_gpu.64.f16", {"attention_tiled_gpu.cl"}},
+    [TUNING_GPU_64_F32] = {"attention_tiled_gpu.64.f32", {"attention_tiled_gpu.cl"}},
+    [TUNING_GPU_128_F16] = {"attention_tiled_gpu.128.f16", {"attention_tiled_gpu.cl"}},
+    [TUNING_GPU_128_F32] = {"attention_tiled_gpu.128.f32", {"attention_tiled_gpu.cl"}},
+    [TUNING_GPU_256_F16] = {"attention_tiled_gpu.256.f16", {"attention_tiled_gpu.cl"}},
+    [TUNING_GPU_256_F32] = {"attention_tiled_gpu.256.f32", {"attention_tiled_gpu.cl"}},
     [TUNING_ATTENTION_FEW_ROWS] = {"attention_few_rows_cpu", {"attention_few_rows_cpu.cl"}},
     [TUNING_ATTENTION_PORTABLE] = {"attention_portable", {"attention_portable.cl"}},
     [TUNING_PROJECTION] = {"projection_tiled_cpu", {"projection_tiled_cpu.cl"}},
@@ -42,6 +49,18 @@ const tuning_group_info tuning_groups[TUNING_GROUPS] = {
             "vectors of columns of the output's register tile"                                                         \
     }
 
+#define GPU_PARAMETER(group, at, name, least, most, step, meaning)                                                     \
+    { group, #name, offsetof(tuning, attention_gpu at.name), least, most, step, meaning }
+#define GPU_PARAMETERS(group, at)                                                                                      \
+    GPU_PARAMETER(group, at, rows, 1, 16, 1, "query rows of a work-item"),                                             \
+        GPU_PARAMETER(group, at, keys, 1, 8, 1, "keys of a work-item"),                                                \
+        GPU_PARAMETER(group, at, row_items, 1, 64, 1, "work-items along the query rows"),                              \
+        GPU_PARAMETER(group, at, column_items, 2, 64, 2, "work-items along keys and columns"),                         \
+        GPU_PARAMETER(group, at, unroll, 1, 16, 1, "unrolled products of scores, in fours"),                           \
+        GPU_PARAMETER(group, at, staged, 0, 1, 1, "1: K and V pass through local memory"),                             \
+        GPU_PARAMETER(group, at, sub_groups, 0, 1, 1, "1: softmax by sub-groups, where they fit"),                     \
+        GPU_PARAMETER(group, at, sub_group_size, 0, 64, 8, "asked of Intel's compiler; 0: its choice")
+
 #define CLBLAST_PARAMETER(name, most, meaning)                                                                         \
     { TUNING_CLBLAST, #name, offsetof(tuning, clblast.name), 1, most, 1, meaning }
 #define CLBLAST_SWITCH(name, meaning)                                                                                  \
@@ -55,6 +74,12 @@ const tuning_parameter tuning_parameters[] = {
     ATTENTION_PARAMETERS(TUNING_ATTENTION_64, attention[0]),
     ATTENTION_PARAMETERS(TUNING_ATTENTION_128, attention[1]),
     ATTENTION_PARAMETERS(TUNING_ATTENTION_256, attention[2]),
+    GPU_PARAMETERS(TUNING_GPU_64_F16, [0][0]),
+    GPU_PARAMETERS(TUNING_GPU_64_F32, [0][1]),
+    GPU_PARAMETERS(TUNING_GPU_128_F16, [1][0]),
+    GPU_PARAMETERS(TUNING_GPU_128_F32, [1][1]),
+    GPU_PARAMETERS(TUNING_GPU_256_F16, [2][0]),
+    GPU_PARAMETERS(TUNING_GPU_256_F32, [2][1]),
     {TUNING_ATTENTION_FEW_ROWS, "key_block", offsetof(tuning, attention_few_rows.key_block), 64, 1024, 64,
      "keys of a block"},
     {TUNING_ATTENTION_PORTABLE, "key_block", offsetof(tuning, attention_portable.key_block), 16, 256, 16,
@@ -187,13 +212,16 @@ bool tuning_check(const tuning *tuned, tuning_group group, int lanes, text *why)
     if (!check_each(tuned, group, why)) {
         return false;
     }
+    int width_class, element_size;
+    if (is_gpu_group(group, &width_class, &element_size)) {
+        return gpu_tiles_check(&tuned->attention_gpu[width_class][element_size], width_class_columns(width_class), why);
+    }
     switch (group) {
     case TUNING_ATTENTION_64:
     case TUNING_ATTENTION_128:
-    case TUNING_ATTENTION_256: {
-        const int width_class = (int)group - (int)width_class_group(0);
+    case TUNING_ATTENTION_256:
+        width_class = (int)group - (int)width_class_group(0);
         return check_attention(&tuned->attention[width_class], width_class_columns(width_class), lanes, why);
-    }
     case TUNING_PROJECTION:
         return check_projection(&tuned->projection, lanes, why);
     case TUNING_CLBLAST:
@@ -211,11 +239,17 @@ void tuning_describe(const tuning *tuned, tuning_group group, const device_caps 
         text_add_string(lines, "): CLBlast's own\n");
         return;
     }
-    text_format(lines, "): vectors of %d", tuning_lanes(caps));
+    int width_class, element_size;
+    const char *separator = "): ";
+    if (!is_gpu_group(group, &width_class, &element_size)) {
+        text_format(lines, "): vectors of %d", tuning_lanes(caps));
+        separator = ", ";
+    }
     for (size_t i = 0; i < tuning_parameter_count; ++i) {
         const tuning_parameter *parameter = &tuning_parameters[i];
         if (parameter->group == group) {
-            text_format(lines, ", %s %d", parameter->name, tuning_value(tuned, parameter));
+            text_format(lines, "%s%s %d", separator, parameter->name, tuning_value(tuned, parameter));
+            separator = ", ";
         }
     }
     text_add_string(lines, "\n");

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "clblast_tiles.h"
+#include "gpu_tiles.h"
 #include "params.h"
 #include "quarantine.h"
 
@@ -27,6 +28,13 @@ static const variant rows[] = {
      .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
      .max_width = 256,
      .good_on = CL_DEVICE_TYPE_CPU},
+    {.id = VARIANT_ATTENTION_TILED_GPU,
+     .operation = PLAN_ATTENTION,
+     .name = "attention_tiled_gpu",
+     .what = "online softmax, a tile of query rows a work-group, blocks of keys in local memory",
+     .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
+     .max_width = 256,
+     .good_on = CL_DEVICE_TYPE_GPU},
     {.id = VARIANT_ATTENTION_PORTABLE,
      .operation = PLAN_ATTENTION,
      .name = "attention_portable",
@@ -63,19 +71,36 @@ static bool lacks(text *refusals, const variant *row, const char *what, unsigned
     return true;
 }
 
-/* Only CLBlast asks for work-groups of a size. */
-static bool work_group_fits(const variant *row, const device_caps *caps, const tuning *tuned, text *refusals) {
-    if (row->id != VARIANT_PROJECTION_CLBLAST) {
-        return true;
+/* What a variant's work-groups need; zeros where it takes any size. */
+typedef struct group_need {
+    size_t work_items;
+    unsigned long long local_bytes;
+} group_need;
+
+static group_need group_need_of(const variant *row, const variant_request *request, const tuning *tuned) {
+    if (row->id == VARIANT_PROJECTION_CLBLAST) {
+        const clblast_need need = clblast_tiles_need(&tuned->clblast);
+        return (group_need){need.work_group, need.local_bytes};
     }
-    const clblast_need need = clblast_tiles_need(&tuned->clblast);
-    return !lacks(refusals, row, "work-groups", need.work_group, caps->max_work_group_size) &&
-           !lacks(refusals, row, "a first work-group dimension", need.work_group, caps->max_work_item_sizes[0]) &&
+    if (row->id == VARIANT_ATTENTION_TILED_GPU) {
+        const gpu_request gpu = {width_class_of(request->width), request->q_bytes, request->kv_bytes, request->rows};
+        const gpu_tiles tiles = gpu_tiles_for(tuned, &gpu);
+        return (group_need){(size_t)gpu_tile_items(&tiles), (unsigned long long)gpu_tile_local_bytes(&tiles, &gpu)};
+    }
+    return (group_need){0, 0};
+}
+
+static bool work_group_fits(const variant *row, const variant_request *request, const device_caps *caps,
+                            const tuning *tuned, text *refusals) {
+    const group_need need = group_need_of(row, request, tuned);
+    return !lacks(refusals, row, "work-groups", need.work_items, caps->max_work_group_size) &&
+           !lacks(refusals, row, "a first work-group dimension", need.work_items, caps->max_work_item_sizes[0]) &&
            !lacks(refusals, row, "local memory bytes", need.local_bytes, caps->local_memory_bytes);
 }
 
-static bool device_fits(const variant *row, const device_caps *caps, const tuning *tuned, text *refusals) {
-    return work_group_fits(row, caps, tuned, refusals) &&
+static bool device_fits(const variant *row, const variant_request *request, const device_caps *caps,
+                        const tuning *tuned, text *refusals) {
+    return work_group_fits(row, request, caps, tuned, refusals) &&
            (caps->max_parameter_bytes == 0 || /* not known */
             !lacks(refusals, row, "kernel argument bytes", row->min_parameter_bytes, caps->max_parameter_bytes));
 }
@@ -145,11 +170,12 @@ static bool row_is_taken(const variant *row, const variant_request *request, con
         return false;
     }
     if (request->wanted != NULL) {
-        return strcmp(request->wanted, row->name) == 0 && device_fits(row, &context->caps, tuned, refusals) &&
+        return strcmp(request->wanted, row->name) == 0 && device_fits(row, request, &context->caps, tuned, refusals) &&
                problem_fits(row, request, refusals);
     }
-    return is_good_unasked(row, context, tuned, refusals) && device_fits(row, &context->caps, tuned, refusals) &&
-           problem_fits(row, request, refusals) && !is_in_quarantine(row, context, refusals);
+    return is_good_unasked(row, context, tuned, refusals) &&
+           device_fits(row, request, &context->caps, tuned, refusals) && problem_fits(row, request, refusals) &&
+           !is_in_quarantine(row, context, refusals);
 }
 
 const variant *variant_next(const variant_request *request, const oclattn_context *context, const tuning *tuned,

@@ -9,6 +9,7 @@
 typedef enum variant_id {
     VARIANT_ATTENTION_FEW_ROWS_CPU,
     VARIANT_ATTENTION_TILED_CPU,
+    VARIANT_ATTENTION_TILED_GPU,
     VARIANT_ATTENTION_PORTABLE,
     VARIANT_PROJECTION_CLBLAST,
     VARIANT_PROJECTION_TILED_CPU,
@@ -20,7 +21,7 @@ typedef struct variant {
     variant_id id;
     plan_kind operation;
     const char *name;
-    const char *what;      /* for people */
+    const char *what; /* for people */
     size_t min_parameter_bytes;
     int64_t max_width;      /* of a row of K or V */
     int64_t max_rows;       /* query rows that share K and V */
@@ -31,13 +32,14 @@ typedef struct variant {
 /* What is to be run. Sizes are those of attention, 0 elsewhere. */
 typedef struct variant_request {
     plan_kind operation;
-    const char *wanted; /* a variant's name; NULL: the best that fits */
-    int64_t width;          /* the larger of head_dim and v_dim */
-    int64_t rows;           /* query rows that share K and V; INT64_MAX where that depends on the batch */
+    const char *wanted;    /* a variant's name; NULL: the best that fits */
+    int64_t width;         /* the larger of head_dim and v_dim */
+    int64_t rows;          /* query rows that share K and V; INT64_MAX where that depends on the batch */
+    int q_bytes, kv_bytes; /* of an element, of Q as the kernels hold it and of the wider one of K and V */
 } variant_request;
 
-/* Walks the rows of the request's operation, the preferred ones first. Start with *cursor = 0. Returns the next row that
- * fits, or NULL at the end. Why a row was passed over is added to `refusals`, a line each. */
+/* Walks the rows of the request's operation, the preferred ones first. Start with *cursor = 0. Returns the next row
+ * that fits, or NULL at the end. Why a row was passed over is added to `refusals`, a line each. */
 const variant *variant_next(const variant_request *request, const oclattn_context *context, const tuning *tuned,
                             size_t *cursor, text *refusals);
 

@@ -192,7 +192,9 @@ oclattn_status build_run(build_job *job, cl_program *program, oclattn_error *err
 
 static oclattn_status build_entry(oclattn_context *context, struct built_program *entry, oclattn_error *error) {
     text options = {0};
-    text_format(&options, "%s%s%s", COMMON_OPTIONS, entry->options[0] != '\0' ? " " : "", entry->options);
+    const bool names_version = strncmp(entry->options, VERSION_OPTION, strlen(VERSION_OPTION)) == 0;
+    const char *common = names_version ? OTHER_OPTIONS : COMMON_OPTIONS;
+    text_format(&options, "%s%s%s", common, entry->options[0] != '\0' ? " " : "", entry->options);
     if (options.failed) {
         text_clear(&options);
         return error_no_memory(error);

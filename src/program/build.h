@@ -22,8 +22,12 @@ typedef struct build_job {
     bool keep_later; /* set by build_run: the binary is not on disk yet */
 } build_job;
 
+/* The version of OpenCL C, unless a program's options begin with another one. */
+#define VERSION_OPTION "-cl-std="
+
 /* Some drivers write the number of warnings to stderr. */
-#define COMMON_OPTIONS "-cl-std=CL1.2 -w"
+#define OTHER_OPTIONS "-w"
+#define COMMON_OPTIONS VERSION_OPTION "CL1.2 " OTHER_OPTIONS
 
 /* The entry of a program, added where it is new. Entries stay until the context goes. NULL: out of memory. */
 struct built_program *program_entry(oclattn_context *context, const char *file, const char *options);

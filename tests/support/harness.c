@@ -31,6 +31,10 @@ static bool read_option(const char *name, const char *value) {
         cmocka_set_test_filter(value);
         return value != NULL;
     }
+    if (strcmp(name, "--variant") == 0) {
+        options.variant = value;
+        return value != NULL;
+    }
     if (!read_number(value, &number)) {
         return false;
     }
@@ -59,7 +63,9 @@ static bool read_command_line(int argc, char **argv) {
         if (strcmp(argv[i], "--long") == 0) {
             options.is_long = true;
         } else if (!read_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL)) {
-            fprintf(stderr, "usage: %s [--device SPEC] [--seed N] [--long] [--count N] [--only N] [--filter NAME]\n",
+            fprintf(stderr,
+                    "usage: %s [--device SPEC] [--seed N] [--long] [--count N] [--only N] [--filter NAME]"
+                    " [--variant NAME]\n",
                     argv[0]);
             return false;
         } else {

@@ -12,13 +12,14 @@
 #include <oclattn/oclattn.h>
 
 /* What the command line says: --device SPEC, --seed N (or OCLATTN_TEST_SEED), --long, --count N, --only N, --filter
- * NAME */
+ * NAME, --variant NAME */
 typedef struct test_options {
     const char *device; /* NULL: every device */
     uint64_t seed;
     bool is_long;
-    int64_t count; /* -1: the program's own default */
-    int64_t only;  /* -1: all */
+    int64_t count;       /* -1: the program's own default */
+    int64_t only;        /* -1: all */
+    const char *variant; /* of attention, for all problems that are not too wide for it; NULL: as each problem says */
 } test_options;
 
 typedef struct test_device {

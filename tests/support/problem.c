@@ -239,9 +239,19 @@ oclattn_status problem_run_plan(problem *p, const oclattn_plan *plan, oclattn_er
     return status;
 }
 
+/* --variant goes over what the problem says; no variant but the portable one takes rows wider than 256. */
+static oclattn_attention_desc wanted_desc(const problem *p) {
+    oclattn_attention_desc desc = p->desc;
+    if (options.variant && desc.head_dim <= 256 && desc.v_dim <= 256) {
+        desc.variant = options.variant;
+    }
+    return desc;
+}
+
 oclattn_status problem_run(problem *p, oclattn_error *error) {
     oclattn_plan *plan = NULL;
-    oclattn_status status = oclattn_attention_plan(device.context, &p->desc, &plan, error);
+    const oclattn_attention_desc desc = wanted_desc(p);
+    oclattn_status status = oclattn_attention_plan(device.context, &desc, &plan, error);
     if (status == OCLATTN_OK) {
         status = problem_run_plan(p, plan, error);
     }
@@ -289,7 +299,8 @@ oclattn_status problem_run_host(problem *p, oclattn_error *error) {
     args.lse = host_pointer(&p->lse);
     args.scores = host_pointer(&p->scores);
     host_score_inputs(p, &args.score);
-    return oclattn_attention_host(device.context, &p->desc, &args, error);
+    const oclattn_attention_desc desc = wanted_desc(p);
+    return oclattn_attention_host(device.context, &desc, &args, error);
 }
 
 /* ---- assertions ------------------------------------------------------------------------------------------------- */

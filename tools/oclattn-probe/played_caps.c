@@ -73,6 +73,8 @@ void played_caps(device_caps *caps, const json_t *facts, const json_t *platform)
     caps->little_endian = flag(facts, "little_endian");
     caps->available = flag(facts, "available");
     caps->compiler_available = flag(facts, "compiler_available");
+    const char *extensions = json_string_value(json_object_get(facts, "extensions"));
+    device_caps_parse_extensions(caps, extensions ? extensions : "", (unsigned)number(facts, "amd_wavefront_width"));
     caps->has_fp16 = flag(facts, "has_fp16");
     caps->has_fp64 = flag(facts, "has_fp64");
     caps->has_subgroups = flag(facts, "has_subgroups");
