@@ -6,19 +6,19 @@ import random
 from suite import chosen_device, expect, on_device
 
 PORTABLE = ("attention_portable", "attention_portable", "projection_portable")
-BLAST = ("attention_portable", "attention_portable", "projection_clblast")
+GPU = ("attention_tiled_gpu", "attention_tiled_gpu", "projection_clblast")
 TILED = ("attention_tiled_cpu", "attention_few_rows_cpu", "projection_tiled_cpu")
 # The device that is taken of each capture, and what runs there: attention of many rows, of one row, and a projection.
 CHOSEN = {
     "amd_radeon_rx_5500_xt_clover.json": (None, ()),
-    "amd_radeon_rx_7900_xtx.json": ("1:0", BLAST),
+    "amd_radeon_rx_7900_xtx.json": ("1:0", GPU),
     "arm_mali_g52.json": ("0:0", PORTABLE),
-    "arm_mali_g610.json": ("0:0", BLAST),
-    "intel_hd_graphics_opencl_1_2.json": ("0:0", BLAST),
-    "intel_iris_xe.json": ("0:0", BLAST),
-    "intel_uhd_and_fpga_emulator.json": ("2:0", BLAST),
-    "laptop_nvidia_rtx_3050.json": ("1:0", BLAST),
-    "qualcomm_adreno_650.json": ("0:0", BLAST),
+    "arm_mali_g610.json": ("0:0", GPU),
+    "intel_hd_graphics_opencl_1_2.json": ("0:0", GPU),
+    "intel_iris_xe.json": ("0:0", GPU),
+    "intel_uhd_and_fpga_emulator.json": ("2:0", GPU),
+    "laptop_nvidia_rtx_3050.json": ("1:0", GPU),
+    "qualcomm_adreno_650.json": ("0:0", GPU),
     "qualcomm_adreno_750.json": ("0:0", PORTABLE),
 }
 
@@ -64,7 +64,7 @@ class CaptureCases:
     def test_known_captures_by_device(self):
         """Devices that the choice passes over, asked for by name."""
         for name, spec, variants in (("laptop_nvidia_rtx_3050.json", "cpu", TILED),
-                                     ("laptop_nvidia_rtx_3050.json", "gfx90c", BLAST),
+                                     ("laptop_nvidia_rtx_3050.json", "gfx90c", GPU),
                                      ("arm_mali_g610.json", "cortex", TILED)):
             document = self.load(name, "--device", spec)
             expect(tuple(o["variant"] for o in document["choice"]["operations"]) == variants,

@@ -205,6 +205,31 @@ cl_int clGetKernelWorkGroupInfo(cl_kernel of, cl_device_id on, cl_kernel_work_gr
     }
 }
 
+/* What options ask of Intel's compiler, else what kernels get first. */
+static size_t sub_group_size(const struct _cl_kernel *kernel) {
+    static const char wish[] = "-DSUB_GROUP_SIZE=";
+    const char *wished = strstr(kernel->program->options, wish);
+    const size_t size = wished == NULL ? 0 : strtoul(wished + strlen(wish), NULL, 10);
+    return size > 0 ? size : played->sub_group_sizes[0];
+}
+
+static cl_int CL_API_CALL get_kernel_sub_group_info(cl_kernel of, cl_device_id on, cl_uint what, size_t input_size,
+                                                    const void *input, size_t size, void *to, size_t *returned) {
+    enum { MAX_SUB_GROUP_SIZE_FOR_NDRANGE = 0x2033 };
+    (void)on, (void)input_size, (void)input;
+    return what == MAX_SUB_GROUP_SIZE_FOR_NDRANGE ? answer_size(sub_group_size(of), size, to, returned)
+                                                  : CL_INVALID_VALUE;
+}
+
+void *clGetExtensionFunctionAddressForPlatform(cl_platform_id of, const char *name) {
+    (void)of;
+    union {
+        cl_int(CL_API_CALL *call)(cl_kernel, cl_device_id, cl_uint, size_t, const void *, size_t, void *, size_t *);
+        void *address;
+    } function = {get_kernel_sub_group_info};
+    return strcmp(name, "clGetKernelSubGroupInfoKHR") == 0 ? function.address : NULL;
+}
+
 cl_int clSetKernelArg(cl_kernel kernel, cl_uint index, size_t size, const void *value) {
     (void)index;
     if (value == NULL) {
