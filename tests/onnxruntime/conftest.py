@@ -17,6 +17,12 @@ def rng():
     return np.random.default_rng(20240607)
 
 
+@pytest.fixture
+def own_memory(monkeypatch):
+    """Sessions made from now on meet a device that does not share the host's memory: the layer says so."""
+    monkeypatch.setenv("OCLATTN_LAYER_UNIFIED_MEMORY", "0")
+
+
 def pytest_report_header(config):
     return "onnxruntime %s, %s, on %s" % (onnxruntime.__version__, oclattn_onnxruntime.get_library_path(),
                                           os.environ.get("OCLATTN_DEVICE", "the device that is chosen"))

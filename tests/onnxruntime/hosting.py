@@ -14,6 +14,8 @@ import oclattn_onnxruntime
 OURS = oclattn_onnxruntime.get_ep_name()
 CPU = "CPUExecutionProvider"
 VERSION = tuple(int(part) for part in ort.__version__.split(".")[:2])
+# Newer operators than an onnxruntime knows are refused by itself, before any provider sees them.
+NEWEST_OPSET = {(1, 23): 23, (1, 24): 24}.get(VERSION, 25)
 ATTENTION_OPS = ("Attention", "MultiHeadAttention", "GroupQueryAttention")
 ONNX_TYPES = {np.dtype(np.float32): 1, np.dtype(np.int32): 6, np.dtype(np.int64): 7, np.dtype(np.bool_): 9,
               np.dtype(np.float16): 10, np.dtype(ml_dtypes.bfloat16): 16}
@@ -24,8 +26,10 @@ def node_model(op, inputs, outputs, opset=23, domain="", dynamic=False, **attrib
     """A model of one node. inputs: a dict of arrays, None where an optional input is left out. outputs: their names, ""
     where one is left out. dynamic: no dimension is known in advance."""
     given = {name: array for name, array in inputs.items() if array is not None}
-    node = onnx.helper.make_node(op, [name if name in given else "" for name in inputs], outputs, name="attention",
-                                 domain=domain, **attributes)
+    names = [name if name in given else "" for name in inputs]
+    while names[-1] == "":
+        names.pop()
+    node = onnx.helper.make_node(op, names, outputs, name="attention", domain=domain, **attributes)
     kind = ONNX_TYPES[next(iter(given.values())).dtype]
     return model([node], given, {name: kind for name in outputs if name}, opset, dynamic)
 

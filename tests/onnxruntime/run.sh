@@ -1,6 +1,7 @@
 #!/bin/sh
 # Usage: run.sh PYTHON BUILD [PYTEST ARGUMENT...]. Tests of the plugin in BUILD/lib inside that python's onnxruntime,
-# with the package's Python sources. All of it runs under the layer that plays failing drivers and counts OpenCL objects.
+# with the package's Python sources. All of it runs under the layer that plays failing drivers, and devices with memory
+# of their own, and counts OpenCL objects.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 python=$1 build=$(cd "$2" && pwd)

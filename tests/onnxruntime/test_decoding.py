@@ -78,6 +78,14 @@ def test_a_growing_past_needs_few_plans(rng, capfd, operator, masked):
     decoder.session.assert_attention_is_ours(runs=2 * STEPS)
 
 
+@pytest.mark.parametrize("operator", hosting.ATTENTION_OPS)
+def test_steps_on_a_device_with_memory_of_its_own(rng, operator, own_memory):
+    decoder = Decoder(rng, operator, True)
+    for rows in (5, 1, 1, 1):
+        decoder.step(rows)
+    decoder.session.assert_attention_is_ours(runs=4)
+
+
 def test_a_prompt_and_then_steps(rng):
     decoder = Decoder(rng, "GroupQueryAttention", False)
     for rows in (50, 1, 1, 6, 1):

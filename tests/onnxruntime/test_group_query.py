@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-import contrib
+import checks
 import hosting
 import reference
 
@@ -86,12 +86,12 @@ class Case:
         self.arrays["seqlens_k"] = (self.lens - 1).astype(np.int32)
         self.arrays["total_sequence_length"] = np.array(o.total, np.int32)
         self.draw_extras()
-        self.q = contrib.split(q, o.heads)
-        self.k, self.v = (contrib.split(x, o.kv_heads) for x in (k, v))
+        self.q = checks.split(q, o.heads)
+        self.k, self.v = (checks.split(x, o.kv_heads) for x in (k, v))
         self.entries = [self.entry(b) for b in range(o.batch)]
 
     def draw(self, *shape):
-        return self.rng.standard_normal(shape).astype(contrib.TYPES[self.options.kind])
+        return self.rng.standard_normal(shape).astype(checks.TYPES[self.options.kind])
 
     def draw_lengths(self):
         """Keys of each batch entry, the new ones included."""
@@ -103,7 +103,7 @@ class Case:
         return lens
 
     def draw_extras(self):
-        o, kind = self.options, contrib.TYPES[self.options.kind]
+        o, kind = self.options, checks.TYPES[self.options.kind]
         if o.rotary:
             angles = np.arange(o.total + 3)[:, None] * 100.0 ** (-np.arange(o.rotary_dim // 2) / o.rotary_dim)
             self.arrays.update(cos_cache=np.cos(angles).astype(kind), sin_cache=np.sin(angles).astype(kind))
@@ -147,24 +147,22 @@ class Case:
             attributes["smooth_softmax"] = 1
         if o.rotary:
             attributes.update(do_rotary=1, rotary_interleaved=int(o.rotary == "interleaved"))
-        used = [name for name in INPUTS if self.arrays[name] is not None]
-        inputs = {name: self.arrays[name] for name in INPUTS[:INPUTS.index(used[-1]) + 1]}
-        return hosting.node_model("GroupQueryAttention", inputs, ["output", "present_key", "present_value"],
+        return hosting.node_model("GroupQueryAttention", self.arrays, ["output", "present_key", "present_value"],
                                   domain="com.microsoft", dynamic=o.dynamic, **attributes)
 
     def check(self):
         o, model = self.options, self.model()
         result = hosting.run_ours(model, self.arrays)
-        exact = contrib.merge(np.stack([entry[0] for entry in self.entries]))
+        exact = checks.merge(np.stack([entry[0] for entry in self.entries]))
         rows = np.ones((o.batch, o.q_len), bool) if o.past else np.arange(o.q_len) < self.lens[:, None]
-        contrib.check_output(result["output"], exact, o.kind, rows, roundings=3 if o.rotary else 0)
+        checks.check_output(result["output"], exact, o.kind, rows, roundings=3 if o.rotary else 0)
         for b, entry in enumerate(self.entries):
             for name, exact in zip(("present_key", "present_value"), entry[1:]):
                 length = self.arrays["past_key"].shape[2] if o.room else o.total
                 assert result[name].shape == (o.batch, o.kv_heads, length, o.head_dim)
-                contrib.check_output(result[name][b:b + 1, :, :exact.shape[1]], exact[None], o.kind)
+                checks.check_output(result[name][b:b + 1, :, :exact.shape[1]], exact[None], o.kind)
         if o.cpu_has_it:
-            contrib.check_beside_cpu(result, model, self.arrays, o.kind, rows)
+            checks.check_beside_cpu(result, model, self.arrays, o.kind, rows)
 
 
 SINGLE = {
@@ -224,10 +222,11 @@ def draw_options(rng):
 
     past, kv_heads = pick(None, 0, 1, 21), pick(1, 2, 3)
     return Options(kind=pick("f32", "f32", "f16"), batch=pick(1, 2, 3), kv_heads=kv_heads,
-                   heads=kv_heads * pick(1, 2, 4), q_len=pick(1, 1, 4) if past else pick(2, 9, 40), head_dim=pick(16, 32, 64), packed=pick(False, True),
-                   past=past, room=pick(0, 11), ragged=pick(False, True), window=pick(-1, -1, 1, 6, 50),
-                   softcap=pick(0.0, 0.0, 3.0), scale=pick(None, None, 0.2), smooth=pick(False, True),
-                   sinks=pick(False, True), attention_bias=pick((), (), (0, 0), (0, 1), (1, 0), (1, 1)),
+                   heads=kv_heads * pick(1, 2, 4), q_len=pick(1, 1, 4) if past else pick(2, 9, 40),
+                   head_dim=pick(16, 32, 64), packed=pick(False, True), past=past, room=pick(0, 11),
+                   ragged=pick(False, True), window=pick(-1, -1, 1, 6, 50), softcap=pick(0.0, 0.0, 3.0),
+                   scale=pick(None, None, 0.2), smooth=pick(False, True), sinks=pick(False, True),
+                   attention_bias=pick((), (), (0, 0), (0, 1), (1, 0), (1, 1)),
                    rotary=pick("", "halves", "interleaved"), dynamic=pick(False, True))
 
 
@@ -239,6 +238,11 @@ def test_options_together(seed):
     Case(options, rng).check()
 
 
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_options_together_with_own_memory(seed, own_memory):
+    test_options_together(seed)
+
+
 def test_a_window_of_w_keys(rng):
     """The CPU provider of 1.23 takes w + 1 keys, that of newer versions w."""
     case = Case(Options(window=3), rng)
@@ -246,5 +250,5 @@ def test_a_window_of_w_keys(rng):
     cpu = hosting.run_cpu(case.model(), case.arrays)["output"]
     if hosting.VERSION < (1, 24):
         case = Case(Options(window=4), np.random.default_rng(20240607))
-    exact = contrib.merge(np.stack([entry[0] for entry in case.entries]))
+    exact = checks.merge(np.stack([entry[0] for entry in case.entries]))
     np.testing.assert_allclose(cpu, exact, rtol=2e-5, atol=2e-5)

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-import contrib
+import checks
 import hosting
 import reference
 
@@ -61,7 +61,7 @@ class Case:
         k = self.draw(o.batch, o.kv_len, o.heads * o.head_dim)
         v = self.draw(o.batch, o.kv_len, o.heads * o.v_dim)
         self.lay_out(q, k, v)
-        self.heads = [contrib.split(x, o.heads) for x in (q, k, v)]
+        self.heads = [checks.split(x, o.heads) for x in (q, k, v)]
         if o.bias:
             self.add_bias()
         if o.past:
@@ -70,7 +70,7 @@ class Case:
         self.exact, self.lse, _ = reference.attention(*self.heads, scale=o.scale, **self.terms)
 
     def draw(self, *shape):
-        return self.rng.standard_normal(shape).astype(contrib.TYPES[self.options.kind])
+        return self.rng.standard_normal(shape).astype(checks.TYPES[self.options.kind])
 
     def lay_out(self, q, k, v):
         o, arrays = self.options, self.arrays
@@ -92,7 +92,7 @@ class Case:
         self.arrays["bias"] = np.concatenate(parts)
         for i, part in enumerate(parts):
             if i == 0 or o.layout != "heads": # keys that are heads already come from a cache, with their bias
-                self.heads[i] = self.heads[i] + contrib.split(part[None, None], o.heads)
+                self.heads[i] = self.heads[i] + checks.split(part[None, None], o.heads)
 
     def add_past(self):
         o = self.options
@@ -131,15 +131,15 @@ class Case:
     def check(self):
         o, model = self.options, self.model()
         result = hosting.run_ours(model, self.arrays)
-        contrib.check_output(result["output"], contrib.merge(self.exact), o.kind, roundings=3 if o.bias else 0)
+        checks.check_output(result["output"], checks.merge(self.exact), o.kind, roundings=3 if o.bias else 0)
         if o.present:
             for name, exact in zip(("present_key", "present_value"), self.heads[1:]):
-                contrib.check_output(result[name], exact, o.kind)
+                checks.check_output(result[name], exact, o.kind)
         if o.cpu_has_it:
             # A row without a visible key is 0 here and something else there, where the last row sees all keys.
             rows = (self.lse > -np.inf).all(axis=1)
             rows[:, -1] &= not o.unidirectional or o.kv_len <= o.q_len
-            contrib.check_beside_cpu(result, model, self.arrays, o.kind, rows)
+            checks.check_beside_cpu(result, model, self.arrays, o.kind, rows)
 
 
 SINGLE = {
@@ -209,6 +209,11 @@ def test_options_together(seed):
     options = draw_options(rng)
     print(options) # what a failure is reproduced with
     Case(options, rng).check()
+
+
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_options_together_with_own_memory(seed, own_memory):
+    test_options_together(seed)
 
 
 def test_scale_0_is_the_default(rng):

@@ -33,6 +33,7 @@ def test_the_option_comes_before_the_environment(model, monkeypatch):
     ({"device": "no such device"}, "oclattn: .*no such device"),
     ({"min_size": "many"}, "oclattn: .*min_size.*many"),
     ({"min_size": "-1"}, "oclattn: .*min_size.*-1"),
+    ({"min_siez": "1"}, "oclattn: .*min_siez"),
     ({"log_level": "loud"}, "oclattn: .*log_level.*loud"),
 ])
 def test_options_that_make_no_sense(model, options, words):

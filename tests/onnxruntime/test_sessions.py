@@ -73,6 +73,16 @@ def test_8_threads_on_one_session(rng):
     session.assert_attention_is_ours(runs=160)
 
 
+def test_a_device_with_memory_of_its_own(rng, capfd, own_memory):
+    """Inputs of several sizes through the same session, whose buffers there are kept."""
+    session = hosting.Session(attention(rng, dynamic=True)[0], severity=1)
+    assert "does not share the host's memory" in capfd.readouterr().err
+    for q_len, kv_len in ((9, 9), (40, 70), (3, 2), (40, 70)):
+        _, inputs, exact = attention(rng, q_len=q_len, kv_len=kv_len)
+        close(session.run(inputs)["Y"], exact)
+    session.assert_attention_is_ours(runs=4)
+
+
 def test_same_bits_every_run(rng):
     model, inputs, _ = attention(rng, q_len=33, kv_len=70)
     session = hosting.Session(model)

@@ -1,4 +1,4 @@
-"""What the tests of com.microsoft's two operators share."""
+"""What the tests of the three operators share."""
 import ml_dtypes
 import numpy as np
 
@@ -28,10 +28,11 @@ def check_output(result, exact, kind, rows=None, roundings=0):
     reference.assert_close(np.asarray(result, np.float64)[rows], exact[rows], NAMES[kind], scale)
 
 
-def check_beside_cpu(result, onnx_model, inputs, kind, rows):
-    """Rows of ours against the CPU provider's, which computes f16 with roundings of its own."""
+def check_beside_cpu(result, onnx_model, inputs, kind, rows, by_rows=lambda output: output):
+    """Rows of ours against the CPU provider's, which computes f16 with roundings of its own. by_rows: brings its output
+    into the form of `result`."""
     outputs = hosting.run_cpu(onnx_model, inputs)
     assert outputs is not None, "the CPU provider was expected to run this"
     tolerance = 2e-5 if kind == "f32" else 2e-2
-    np.testing.assert_allclose(np.float64(result["output"][rows]), np.float64(outputs["output"][rows]), rtol=tolerance,
-                               atol=tolerance)
+    np.testing.assert_allclose(np.float64(result["output"][rows]), np.float64(by_rows(outputs["output"])[rows]),
+                               rtol=tolerance, atol=tolerance)
