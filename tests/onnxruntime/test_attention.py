@@ -236,8 +236,8 @@ def draw_options(rng):
 
     kind, kv_heads = pick("f32", "f32", "f16", "bf16"), pick(1, 2, 3)
     return Options(kind=kind, batch=pick(1, 2, 3), kv_heads=kv_heads, heads=kv_heads * pick(1, 2, 3),
-                   q_len=pick(1, 4, 19), kv_len=pick(1, 9, 40), head_dim=pick(8, 32, 40), v_dim=pick(8, 32, 24), rows=pick(False, True),
-                   mask=pick("", "bool", kind, "f32"), mask_short=pick(0, 0, 3),
+                   q_len=pick(1, 4, 19), kv_len=pick(1, 9, 40), head_dim=pick(8, 32, 40), v_dim=pick(8, 32, 24),
+                   rows=pick(False, True), mask=pick("", "bool", kind, "f32"), mask_short=pick(0, 0, 3),
                    mask_shape=pick((), (0,), (1,), (1, 0), (0, 1), (1, 1), (0, 0, 1), (1, 0, 0), (0, 1, 1), (1, 1, 1)),
                    past=pick(None, None, 0, 1, 13), nonpad=pick(False, False, True), causal=pick(False, True),
                    window=pick(*8 * [(-1, -1)], (3, -1), (5, 2)), softcap=pick(0.0, 0.0, 2.0),
