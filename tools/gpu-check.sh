@@ -55,7 +55,7 @@ while [ $# -gt 0 ]; do
         *) die "unknown option $1; see --help" ;;
     esac
 done
-[[ $minutes =~ ^[0-9]+$ ]] && [ "$minutes" -gt 0 ] || die "--minutes needs a whole number, 1 or more"
+[[ $minutes =~ ^[1-9][0-9]*$ ]] || die "--minutes needs a whole number, 1 or more"
 [ -z "$build" ] || [ -x "$build/bin/oclattn-probe" ] || die "there is no bin/oclattn-probe in $build"
 
 # Ten seconds are for what comes after the last step. Tests set the variable.

@@ -106,6 +106,10 @@ has "$summary" '^SKIP  speed as tuned .*nothing was tuned'
 OCLATTN_GPU_CHECK_SECONDS=4 FAKE_HANG=1 run 1
 has "$summary" '^FAIL  speed: decode, f32 .*ended after [0-9]+ s'
 has "$summary" '^SKIP  speed: layer, f32 .*no time left'
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    kill -0 "$(cat "$work/hung")" 2> /dev/null || break
+    sleep 1
+done
 if kill -0 "$(cat "$work/hung")" 2> /dev/null; then
     printf 'the hung step is still there\n'
     failures=$((failures + 1))

@@ -140,7 +140,7 @@ class Recorder(unittest.TestCase):
             for kernel in kernels:
                 self.assertIn("-cl-std=", kernel["options"])
                 source = recorded["sources"][kernel["source"]]
-                self.assertTrue(" void %s(" % kernel["kernel"] in source and "#include" not in source, kernel["kernel"])
+                self.assertTrue(kernel["kernel"] + "(" in source and "#include" not in source, kernel["kernel"])
         with tempfile.TemporaryDirectory() as folder:
             made = jobs.make_jobs(recorded, folder)
         self.assertEqual(len({(job.key) for job in made}), len(made), "two lines of the report have the same name")

@@ -25,7 +25,10 @@ run_for() {
         wait $pid
         return
     fi
-    { kill -TERM -- -$pid && ! ends_within $pid 10 && kill -KILL -- -$pid && ends_within $pid 10; } 2> /dev/null
+    kill -TERM -- -$pid 2> /dev/null
+    ends_within $pid 10
+    kill -KILL -- -$pid 2> /dev/null # what it started may be slower to go
+    ends_within $pid 10
     disown $pid 2> /dev/null
     return 124
 }

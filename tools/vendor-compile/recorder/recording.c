@@ -1,6 +1,5 @@
 #include "recording.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 static json_t *kernels, *sources;
@@ -19,13 +18,14 @@ static size_t source_index(const char *source, size_t length) {
     return json_array_size(sources) - 1;
 }
 
-static bool is_known(const json_t *made) {
-    for (size_t i = 0; i < json_array_size(kernels); ++i) {
-        if (json_equal(json_array_get(kernels, i), made)) {
-            return true;
-        }
+/* Where a kernel of that name stands, or the end. */
+static size_t find_kernel(const char *kernel) {
+    size_t at = 0;
+    while (at < json_array_size(kernels) &&
+           strcmp(json_string_value(json_object_get(json_array_get(kernels, at), "kernel")), kernel) != 0) {
+        ++at;
     }
-    return false;
+    return at;
 }
 
 void recording_add(const char *kernel, const char *source, size_t source_length, const char *options, size_t group,
@@ -36,8 +36,9 @@ void recording_add(const char *kernel, const char *source, size_t source_length,
     if (kernels == NULL) {
         kernels = json_array();
     }
-    if (is_known(made)) {
-        json_decref(made);
+    const size_t at = find_kernel(kernel);
+    if (at < json_array_size(kernels)) {
+        json_array_set_new(kernels, at, made);
     } else {
         json_array_append_new(kernels, made);
     }

@@ -9,7 +9,8 @@
 /* The device that the OpenCL calls of this program play. */
 extern const played_device *played;
 
-/* Called for a kernel's first launch, the one without work that ends its planning. The source is complete.
+/* Called for a kernel's first launch, the one without work that ends its planning. The source is complete. Planning may
+ * build a kernel anew when it knows more of it; then only the last one counts.
  * local_arguments: bytes of local memory that the launch brings, beside what the kernel declares. */
 void recording_add(const char *kernel, const char *source, size_t source_length, const char *options, size_t group,
                    size_t local_arguments);
