@@ -105,7 +105,7 @@ static void score_keys(const attention_params *p, const row_view *row, input_buf
         dot_products(p, row, q, k, block->key + t, block->score + t);
     }
     for (; t < block->count; ++t) {
-        block->score[t] = dot_product(p, row, q, k, block->key[t]);
+        block->score[t] = dot_product(p, row, q, k, block->key[t], K_TYPE);
     }
     int visible = 0;
     for (t = 0; t < block->count; ++t) {

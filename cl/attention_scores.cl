@@ -26,7 +26,7 @@ static float score_to_show(const attention_params *p, const row_view *row, input
     if (bias_ij == -INFINITY) {
         return -INFINITY;
     }
-    float score = scale_score(p, dot_product(p, row, q, k, j));
+    float score = scale_score(p, dot_product(p, row, q, k, j, K_TYPE));
     if (p->scores_kind >= SCORES_CAPPED) {
         score = cap_score(p, score);
     }

@@ -170,6 +170,38 @@ static void test_f16_on_every_device(void **state) {
     problem_free(&p);
 }
 
+/* A context that has compiled nothing builds the kernels of a plan as one program: each must keep its own types. 43
+ * keys leave some that no step of four takes. */
+static void test_kernels_of_one_program_keep_their_types(void **state) {
+    (void)state;
+    for (int type = OCLATTN_F16; type <= OCLATTN_BF16; type++) {
+        oclattn_context_options without_cache;
+        oclattn_context *context = NULL;
+        oclattn_plan *plan = NULL;
+        oclattn_error error;
+        char message[PROBLEM_MESSAGE_SIZE];
+        random_source source = random_start(7, (uint64_t)type);
+        problem p = problem_new(1, 2, 1, 3, 43, 20, 20);
+        p.desc.k_type = p.desc.v_type = (oclattn_type)type;
+        p.desc.variant = "attention_portable";
+        p.desc.kv_chunk = 16;
+        p.desc.scores_kind = OCLATTN_SCORES_SCALED;
+        problem_allocate(&p, &source);
+        problem_fill(&p, &source, 0);
+        oclattn_context_options_init(&without_cache);
+        without_cache.cache_dir = "";
+        assert_ok(oclattn_context_create_from_cl(&without_cache, device.cl, device.id, &context, &error), &error);
+        assert_ok(oclattn_attention_plan(context, &p.desc, &plan, &error), &error);
+        assert_ok(problem_run_plan(&p, plan, &error), &error);
+        if (!problem_check(&p, message)) {
+            fail_msg("%s", message);
+        }
+        oclattn_plan_destroy(plan);
+        oclattn_context_destroy(context);
+        problem_free(&p);
+    }
+}
+
 static void test_few_keys(void **state) {
     (void)state;
     static const int64_t lengths[] = {1, 3, 5, 17};
@@ -201,10 +233,15 @@ static void test_wide_head_runs_or_is_declined(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_query_heads_share_kv_heads),    cmocka_unit_test(test_permuted_views),
-        cmocka_unit_test(test_default_scale_is_of_one_head),  cmocka_unit_test(test_head_dims_off_the_tile),
-        cmocka_unit_test(test_f16_products_do_not_overflow),  cmocka_unit_test(test_f16_accumulates_in_f32),
-        cmocka_unit_test(test_f16_on_every_device),           cmocka_unit_test(test_few_keys),
+        cmocka_unit_test(test_query_heads_share_kv_heads),
+        cmocka_unit_test(test_permuted_views),
+        cmocka_unit_test(test_default_scale_is_of_one_head),
+        cmocka_unit_test(test_head_dims_off_the_tile),
+        cmocka_unit_test(test_f16_products_do_not_overflow),
+        cmocka_unit_test(test_f16_accumulates_in_f32),
+        cmocka_unit_test(test_f16_on_every_device),
+        cmocka_unit_test(test_few_keys),
+        cmocka_unit_test(test_kernels_of_one_program_keep_their_types),
         cmocka_unit_test(test_wide_head_runs_or_is_declined),
     };
     return harness_run(argc, argv, tests, sizeof tests / sizeof *tests);
