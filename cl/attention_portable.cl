@@ -17,6 +17,14 @@
 
 #include "attention.clh"
 
+/* Storage types of K and V. */
+#ifndef K_TYPE
+#define K_TYPE TYPE_F32
+#endif
+#ifndef V_TYPE
+#define V_TYPE TYPE_F32
+#endif
+
 /* Keys per step of the online softmax: a multiple of VECTOR. Sums restart from zero in each. */
 #ifndef KEY_BLOCK
 #define KEY_BLOCK 32

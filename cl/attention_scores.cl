@@ -9,6 +9,11 @@
 
 #include "attention.clh"
 
+/* Storage type of K. */
+#ifndef K_TYPE
+#define K_TYPE TYPE_F32
+#endif
+
 /* Terms of a partial sum of exponentials; sums restart from zero in each block. */
 #ifndef SUM_BLOCK
 #define SUM_BLOCK 32

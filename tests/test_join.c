@@ -171,6 +171,27 @@ static void test_what_disagrees_is_built_apart(void **state) {
     assert_answers(f, "second", "-DVALUE=2", 2);
 }
 
+/* A file that both include is there once: it must not depend on a macro that only one of them has. */
+static void test_a_shared_file_means_the_same_to_all(void **state) {
+    const fixture *f = *state;
+    put(f, "deeper.clh", "#ifndef FACTOR\n#define FACTOR 1\n#endif\nstatic int times(int x) { return FACTOR * x; }\n");
+    put(f, "shared.clh", "#include \"deeper.clh\"\nstatic int shared(int x) { return times(x); }\n");
+    program_parts parts = {0};
+    parts_add(&parts, "first", "-DVALUE=5");
+    parts_add(&parts, "second", "-DVALUE=5 -DFACTOR=3");
+    program_join(f->context, &parts);
+    assert_answers(f, "first", "-DVALUE=5", 5);
+    assert_answers(f, "second", "-DVALUE=5 -DFACTOR=3", 15);
+    assert_ptr_not_equal(program_of(f, "first.cl", "-DVALUE=5"), program_of(f, "second.cl", "-DVALUE=5 -DFACTOR=3"));
+    parts = (program_parts){0};
+    parts_add(&parts, "first", "-DVALUE=6 -DFACTOR=3");
+    parts_add(&parts, "third", "-DVALUE=6 -DFACTOR=3 -DUNUSED=1");
+    program_join(f->context, &parts);
+    assert_answers(f, "first", "-DVALUE=6 -DFACTOR=3", 18);
+    assert_ptr_equal(program_of(f, "first.cl", "-DVALUE=6 -DFACTOR=3"),
+                     program_of(f, "third.cl", "-DVALUE=6 -DFACTOR=3 -DUNUSED=1"));
+}
+
 static void test_a_broken_part_spoils_no_other(void **state) {
     fixture *f = *state;
     program_parts parts = {0};
@@ -229,6 +250,7 @@ int main(void) {
         WITH_FOLDER(test_what_agrees_is_one_program),
         WITH_FOLDER(test_what_is_built_stays),
         WITH_FOLDER(test_what_disagrees_is_built_apart),
+        WITH_FOLDER(test_a_shared_file_means_the_same_to_all),
         WITH_FOLDER(test_a_broken_part_spoils_no_other),
         WITH_FOLDER(test_a_file_that_is_not_there_spoils_no_other),
         WITH_FOLDER(test_threads_join_once),

@@ -36,14 +36,19 @@ static void store(tuning_group group, const tuning *values) {
     assert_true(tuning_file_store(device.context, path, group, &record));
 }
 
-static void assert_described(const oclattn_plan *plan, const char *tiles) {
-    char described[4096], expected[1024];
+static void assert_says(const oclattn_plan *plan, const char *expected) {
+    char described[4096];
     assert_true(oclattn_plan_describe(plan, described, sizeof described) < sizeof described);
-    snprintf(expected, sizeof expected, "tiles (tuning file %s): vectors of %d, %s\n", path,
-             tuning_lanes(&device.context->caps), tiles);
     if (!strstr(described, expected)) {
         fail_msg("the plan lacks \"%s\":\n%s", expected, described);
     }
+}
+
+static void assert_described(const oclattn_plan *plan, const char *tiles) {
+    char expected[1024];
+    snprintf(expected, sizeof expected, "tiles (tuning file %s): vectors of %d, %s\n", path,
+             tuning_lanes(&device.context->caps), tiles);
+    assert_says(plan, expected);
 }
 
 /* With keys hidden in the middle of blocks, and more rows than a tile has. */
@@ -128,6 +133,44 @@ static void test_portable_attention_tiles(void **state) {
     run_attention("attention_portable", 150, 40, 72, "key_block 16, v_part 32");
 }
 
+static void assert_takes(int64_t q_len, bool packed, const char *variant, const char *says) {
+    random_source source = random_start(options.seed, (uint64_t)q_len);
+    oclattn_plan *plan = NULL;
+    oclattn_error error;
+    problem p = problem_new(1, 2, 1, q_len, 40, 16, 16);
+    p.desc.score.flags |= packed ? OCLATTN_Q_STARTS | OCLATTN_KV_STARTS : 0;
+    assert_ok(oclattn_attention_plan(device.context, &p.desc, &plan, &error), &error);
+    assert_string_equal(oclattn_plan_variant(plan), variant);
+    if (says) {
+        assert_says(plan, says);
+    }
+    oclattn_plan_destroy(plan);
+    if (!packed) {
+        problem_allocate(&p, &source);
+        problem_fill(&p, &source, 0);
+        assert_problem(&p);
+    }
+    problem_free(&p);
+}
+
+static void test_first_choices(void **state) {
+    (void)state;
+    tuning tuned = tuning_find(&device.context->caps);
+    tuned.first = (first_choices){.few_rows = CHOICE_TILED_CPU, .many_rows = CHOICE_PORTABLE};
+    store(TUNING_VARIANTS, &tuned);
+    assert_takes(2, false, "attention_tiled_cpu", "tried first: tuning file");
+    assert_takes(17, false, "attention_portable", "tried first: tuning file");
+    assert_takes(2, true, "attention_portable", NULL); /* packed: the longest of them must not decide */
+    /* One that cannot take the problem leaves it to the table's order. */
+    tuned.first = (first_choices){.few_rows = CHOICE_PORTABLE, .many_rows = CHOICE_FEW_ROWS_CPU};
+    store(TUNING_VARIANTS, &tuned);
+    assert_takes(2, false, "attention_portable", NULL);
+    const bool is_cpu = device.context->caps.type & CL_DEVICE_TYPE_CPU;
+    if (is_cpu) {
+        assert_takes(17, false, "attention_tiled_cpu", "not taken: attention_few_rows_cpu: at most 8 query rows");
+    }
+}
+
 static void run_mha(const char *variant, const char *tiles) {
     random_source source = random_start(options.seed, 1);
     oclattn_plan *plan = NULL;
@@ -193,6 +236,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_large_attention_tiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_few_rows_tiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_portable_attention_tiles, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_first_choices, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_projection_tiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_portable_projection_tiles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_general_values, set_up, tear_down),

@@ -40,12 +40,10 @@ static oclattn_status choose_variant(attention_plan *self, oclattn_error *error)
     return OCLATTN_OK;
 }
 
-/* The chunk's size follows from q_len, never from the batch; q_len of packed queries is that of the longest one there,
- * so they are not split unasked. */
+/* The chunk's size follows from q_len, never from the batch. */
 static void settle_chunks(attention_plan *self) {
     const oclattn_attention_desc *desc = &self->problem.desc;
-    const bool packed = (desc->score.flags & OCLATTN_Q_STARTS) != 0;
-    const int64_t by_table = desc->q_len <= FEW_ROWS && !packed ? self->tuned.few_rows_chunk : 0;
+    const int64_t by_table = attention_has_few_rows(desc) ? self->tuned.few_rows_chunk : 0;
     const int64_t chunk = desc->kv_chunk > 0 ? desc->kv_chunk : by_table;
     self->kv_chunk = chunk < desc->kv_len ? chunk : 0;
 }
@@ -169,7 +167,8 @@ static void show_options(const attention_plan *self, char options[PART_OPTIONS_S
     snprintf(options, PART_OPTIONS_SIZE, "-DK_TYPE=%d", (int)self->problem.desc.k_type);
 }
 
-/* A kernel for groups of one size is built alone: it may be built twice, and its names are like those of other kernels. */
+/* A kernel for groups of one size is built alone: it may be built twice, and its names are like those of other kernels.
+ */
 static void add_parts(const oclattn_plan *plan, program_parts *parts) {
     const attention_plan *self = (const attention_plan *)plan;
     char options[PART_OPTIONS_SIZE];
@@ -251,6 +250,11 @@ static void describe(const oclattn_plan *plan, const char *indent, text *lines) 
     text_format(lines, "%s  softmax(%g * q k^T) v", indent, (double)params.scale);
     describe_features(desc, lines);
     text_format(lines, "\n%s  variant: %s (%s)\n", indent, self->chosen->name, self->chosen->what);
+    if (desc->variant == NULL && variant_is_first_choice(self->chosen, attention_has_few_rows(desc), &self->tuned)) {
+        text_format(lines, "%s  tried first: ", indent);
+        tuning_add_origin(&self->tuned, TUNING_VARIANTS, lines);
+        text_add_string(lines, "\n");
+    }
     variant_describe_refusals(&self->refusals, indent, lines);
     tuning_describe(&self->tuned, attention_tiles_of(self->chosen->id, desc), &plan->context->caps, indent, lines);
     if (self->sub_group_size > 0) {

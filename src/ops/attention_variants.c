@@ -30,6 +30,11 @@ static oclattn_type held_q_type(const oclattn_attention_desc *desc) {
     return desc->q_type == desc->k_type ? desc->k_type : OCLATTN_F32;
 }
 
+/* q_len of packed queries is that of the longest sequence there, which must not decide anything. */
+bool attention_has_few_rows(const oclattn_attention_desc *desc) {
+    return desc->q_len <= FEW_ROWS && (desc->score.flags & OCLATTN_Q_STARTS) == 0;
+}
+
 variant_request attention_variant_request(const oclattn_attention_desc *desc) {
     const int k_bytes = bytes_of(desc->k_type);
     const int v_bytes = bytes_of(desc->v_type);
@@ -37,6 +42,7 @@ variant_request attention_variant_request(const oclattn_attention_desc *desc) {
                              .wanted = desc->variant,
                              .width = desc->head_dim > desc->v_dim ? desc->head_dim : desc->v_dim,
                              .rows = rows_that_share_keys(desc),
+                             .few_rows = attention_has_few_rows(desc),
                              .q_bytes = bytes_of(held_q_type(desc)),
                              .kv_bytes = k_bytes > v_bytes ? k_bytes : v_bytes};
 }
@@ -139,8 +145,7 @@ size_t attention_group_size(variant_id id, const tuning *tuned, const oclattn_at
 /* ---- all -------------------------------------------------------------------------------------------------------- */
 
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
-                             const oclattn_attention_desc *desc, bool sub_groups,
-                             char options[PART_OPTIONS_SIZE]) {
+                             const oclattn_attention_desc *desc, bool sub_groups, char options[PART_OPTIONS_SIZE]) {
     if (id == VARIANT_ATTENTION_TILED_GPU) {
         gpu_options(tuned, caps, desc, sub_groups, options);
         return;

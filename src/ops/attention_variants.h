@@ -5,6 +5,9 @@
 #include "../plan/variant.h"
 #include "attention_problem.h"
 
+/* As FEW_ROWS says; false where sequences are packed. */
+bool attention_has_few_rows(const oclattn_attention_desc *desc);
+
 /* What the table of variants wants to know of the problem. */
 variant_request attention_variant_request(const oclattn_attention_desc *desc);
 

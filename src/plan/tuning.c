@@ -39,7 +39,7 @@ typedef struct tuning_row {
 /* CPUs: a work-group is what a core runs at a time, so one work-item each keeps all cores busy; private arrays live on
  * the stack, so a work-item takes the whole width of V and no score is computed twice. */
 #define CPU_VALUES                                                                                                     \
-    .local_size = 1, .few_rows_chunk = 512, .attention_few_rows = {.key_block = 64},                                  \
+    .local_size = 1, .few_rows_chunk = 512, .attention_few_rows = {.key_block = 64},                                   \
     .attention_portable = {.key_block = 32, .v_part = 1024}, .projection_portable = {.rows = 4, .k_block = 128}
 
 /* Most exact rows first: a device's name, then a vendor, then a type. The last one fits everything; its private arrays

@@ -18,6 +18,22 @@ enum { WIDTH_CLASSES = 3 };
 /* No projection variant pads the columns of weights to more than this. */
 enum { MOST_PANEL_COLUMNS = 64 };
 
+/* Variants of attention, by the numbers that stand in tuning files. */
+enum attention_choice {
+    CHOICE_BY_TABLE, /* of variants: the first one that fits */
+    CHOICE_FEW_ROWS_CPU,
+    CHOICE_TILED_CPU,
+    CHOICE_TILED_GPU,
+    CHOICE_PORTABLE,
+    LAST_CHOICE = CHOICE_PORTABLE
+};
+
+/* The variant of attention that is tried first, where q_len is at most FEW_ROWS and sequences are not packed, and else.
+ */
+typedef struct first_choices {
+    int few_rows, many_rows;
+} first_choices;
+
 /* attention_tiled_cpu.cl: the macros of the same names. */
 typedef struct attention_tiles {
     int group_vectors, groups, key_block, key_step, score_vectors, out_rows, out_vectors;
@@ -78,6 +94,7 @@ typedef enum tuning_group {
     TUNING_PROJECTION,
     TUNING_PROJECTION_PORTABLE,
     TUNING_CLBLAST,
+    TUNING_VARIANTS,
     TUNING_GROUPS
 } tuning_group;
 
@@ -99,6 +116,7 @@ typedef struct tuning {
     projection_tiles projection;
     portable_projection_tiles projection_portable;
     clblast_tiles clblast;
+    first_choices first;
 } tuning;
 
 /* Floats of a vector for the kernels that use wide ones: LANES of lanes.clh. */

@@ -30,6 +30,9 @@ const tuning_group_info tuning_groups[TUNING_GROUPS] = {
     [TUNING_PROJECTION_PORTABLE] = {"projection_portable", {"projection_portable.cl"}},
     /* CLBlast's kernels are its own; these are what it is preferred to. */
     [TUNING_CLBLAST] = {"projection_clblast", {"projection_tiled_cpu.cl", "projection_portable.cl"}},
+    [TUNING_VARIANTS] = {"attention",
+                         {"attention_few_rows_cpu.cl", "attention_tiled_cpu.cl", "attention_tiled_gpu.cl",
+                          "attention_portable.cl"}},
 };
 
 #define ATTENTION_PARAMETERS(group, at)                                                                                \
@@ -60,6 +63,13 @@ const tuning_group_info tuning_groups[TUNING_GROUPS] = {
         GPU_PARAMETER(group, at, staged, 0, 1, 1, "1: K and V pass through local memory"),                             \
         GPU_PARAMETER(group, at, sub_groups, 0, 1, 1, "1: softmax by sub-groups, where they fit"),                     \
         GPU_PARAMETER(group, at, sub_group_size, 0, 64, 8, "asked of Intel's compiler; 0: its choice")
+
+#define CHOICE_PARAMETER(name, which)                                                                                  \
+    {                                                                                                                  \
+        TUNING_VARIANTS, #name, offsetof(tuning, first.name), CHOICE_BY_TABLE, LAST_CHOICE, 1,                         \
+            "the variant tried first for " which ": 0 by the built-in order, 1 attention_few_rows_cpu, "               \
+            "2 attention_tiled_cpu, 3 attention_tiled_gpu, 4 attention_portable"                                       \
+    }
 
 #define CLBLAST_PARAMETER(name, most, meaning)                                                                         \
     { TUNING_CLBLAST, #name, offsetof(tuning, clblast.name), 1, most, 1, meaning }
@@ -124,6 +134,8 @@ const tuning_parameter tuning_parameters[] = {
     CLBLAST_SWITCH(pada, "XgemmDirect: 1: a gap after each row of W in local memory"),
     CLBLAST_SWITCH(padb, "XgemmDirect: 1: a gap after each row of x in local memory"),
     CLBLAST_PARAMETER(min_indirect_size, 1 << 20, "size of a cube from which on Xgemm is used, not XgemmDirect"),
+    CHOICE_PARAMETER(few_rows, "up to 16 query rows, not packed"),
+    CHOICE_PARAMETER(many_rows, "others"),
 };
 
 const size_t tuning_parameter_count = sizeof(tuning_parameters) / sizeof(tuning_parameters[0]);
@@ -141,6 +153,10 @@ int tuning_value(const tuning *tuned, const tuning_parameter *parameter) {
     int value;
     memcpy(&value, (const char *)tuned + parameter->offset, sizeof(value));
     return value;
+}
+
+bool tuning_is_choice(const tuning_parameter *parameter) {
+    return parameter->group == TUNING_VARIANTS;
 }
 
 void tuning_set_value(tuning *tuned, const tuning_parameter *parameter, int value) {

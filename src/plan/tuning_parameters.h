@@ -9,7 +9,7 @@
 #include "../program/text.h"
 #include "tuning.h"
 
-enum { TUNING_KERNELS = 3 };
+enum { TUNING_KERNELS = 4 };
 
 typedef struct tuning_group_info {
     const char *name;                         /* "attention_tiled_cpu.64": what its parameters' names begin with */
@@ -30,6 +30,9 @@ extern const size_t tuning_parameter_count;
 
 int tuning_value(const tuning *tuned, const tuning_parameter *parameter);
 void tuning_set_value(tuning *tuned, const tuning_parameter *parameter, int value);
+
+/* Whether the values are names of things, not sizes: neighbours are not alike. */
+bool tuning_is_choice(const tuning_parameter *parameter);
 
 /* NULL: there is none of that name. */
 const tuning_parameter *tuning_find_parameter(tuning_group group, const char *name);

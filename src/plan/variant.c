@@ -20,26 +20,30 @@ static const variant rows[] = {
      .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
      .max_width = 256,
      .max_rows = 8,
-     .good_on = CL_DEVICE_TYPE_CPU},
+     .good_on = CL_DEVICE_TYPE_CPU,
+     .choice = CHOICE_FEW_ROWS_CPU},
     {.id = VARIANT_ATTENTION_TILED_CPU,
      .operation = PLAN_ATTENTION,
      .name = "attention_tiled_cpu",
      .what = "online softmax, a tile of query rows a work-item, wide vectors",
      .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
      .max_width = 256,
-     .good_on = CL_DEVICE_TYPE_CPU},
+     .good_on = CL_DEVICE_TYPE_CPU,
+     .choice = CHOICE_TILED_CPU},
     {.id = VARIANT_ATTENTION_TILED_GPU,
      .operation = PLAN_ATTENTION,
      .name = "attention_tiled_gpu",
      .what = "online softmax, a tile of query rows a work-group, blocks of keys in local memory",
      .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
      .max_width = 256,
-     .good_on = CL_DEVICE_TYPE_GPU},
+     .good_on = CL_DEVICE_TYPE_GPU,
+     .choice = CHOICE_TILED_GPU},
     {.id = VARIANT_ATTENTION_PORTABLE,
      .operation = PLAN_ATTENTION,
      .name = "attention_portable",
      .what = "online softmax, one query row a work-item, no local memory",
-     .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES},
+     .min_parameter_bytes = ATTENTION_ARGUMENT_BYTES,
+     .choice = CHOICE_PORTABLE},
     {.id = VARIANT_PROJECTION_CLBLAST,
      .operation = PLAN_PROJECTION,
      .name = "projection_clblast",
@@ -124,7 +128,22 @@ static bool problem_fits(const variant *row, const variant_request *request, tex
     return true;
 }
 
-/* Reasons that do not count where the variant is asked for by name. */
+bool variant_is_first_choice(const variant *row, bool few_rows, const tuning *tuned) {
+    return row->choice != CHOICE_BY_TABLE && row->choice == (few_rows ? tuned->first.few_rows : tuned->first.many_rows);
+}
+
+/* The row that the tuning puts first; NULL: none. */
+static const variant *first_choice(const variant_request *request, const tuning *tuned) {
+    for (const variant *row = rows; row < rows + ROW_COUNT; ++row) {
+        if (row->operation == request->operation && request->wanted == NULL &&
+            variant_is_first_choice(row, request->few_rows, tuned)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* Reasons that do not count where the variant is asked for by name, or was measured to be the best. */
 static bool is_good_unasked(const variant *row, const oclattn_context *context, const tuning *tuned, text *refusals) {
     if (row->only_if_preferred && tuned->clblast.preferred == 0) {
         text_format(refusals, "%s: not preferred on this device (", row->name);
@@ -173,16 +192,26 @@ static bool row_is_taken(const variant *row, const variant_request *request, con
         return strcmp(request->wanted, row->name) == 0 && device_fits(row, request, &context->caps, tuned, refusals) &&
                problem_fits(row, request, refusals);
     }
-    return is_good_unasked(row, context, tuned, refusals) &&
+    return (row == first_choice(request, tuned) || is_good_unasked(row, context, tuned, refusals)) &&
            device_fits(row, request, &context->caps, tuned, refusals) && problem_fits(row, request, refusals) &&
            !is_in_quarantine(row, context, refusals);
 }
 
+/* The first choice comes first, and the others after it. NULL: nothing stands there. */
+static const variant *row_at(const variant_request *request, const tuning *tuned, size_t position) {
+    const variant *first = first_choice(request, tuned);
+    if (position == 0) {
+        return first;
+    }
+    const variant *row = &rows[position - 1];
+    return row == first ? NULL : row;
+}
+
 const variant *variant_next(const variant_request *request, const oclattn_context *context, const tuning *tuned,
                             size_t *cursor, text *refusals) {
-    while (*cursor < ROW_COUNT) {
-        const variant *row = &rows[(*cursor)++];
-        if (row_is_taken(row, request, context, tuned, refusals)) {
+    while (*cursor <= ROW_COUNT) {
+        const variant *row = row_at(request, tuned, (*cursor)++);
+        if (row != NULL && row_is_taken(row, request, context, tuned, refusals)) {
             return row;
         }
     }

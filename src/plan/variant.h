@@ -27,6 +27,7 @@ typedef struct variant {
     int64_t max_rows;       /* query rows that share K and V */
     cl_device_type good_on; /* taken unasked only on such devices */
     bool only_if_preferred; /* taken unasked only where the tuning table says that it is good */
+    int choice;             /* by which tuning files name it: enum attention_choice; 0: they do not */
 } variant;
 
 /* What is to be run. Sizes are those of attention, 0 elsewhere. */
@@ -35,13 +36,18 @@ typedef struct variant_request {
     const char *wanted;    /* a variant's name; NULL: the best that fits */
     int64_t width;         /* the larger of head_dim and v_dim */
     int64_t rows;          /* query rows that share K and V; INT64_MAX where that depends on the batch */
+    bool few_rows;         /* of attention: q_len is at most FEW_ROWS, and sequences are not packed */
     int q_bytes, kv_bytes; /* of an element, of Q as the kernels hold it and of the wider one of K and V */
 } variant_request;
 
-/* Walks the rows of the request's operation, the preferred ones first. Start with *cursor = 0. Returns the next row
- * that fits, or NULL at the end. Why a row was passed over is added to `refusals`, a line each. */
+/* Walks the rows of the request's operation: the one that the tuning puts first, then the others in the table's order.
+ * Start with *cursor = 0. Returns the next row that fits, or NULL at the end. Why a row was passed over is added to
+ * `refusals`, a line each. */
 const variant *variant_next(const variant_request *request, const oclattn_context *context, const tuning *tuned,
                             size_t *cursor, text *refusals);
+
+/* Whether the tuning puts a variant of attention first. */
+bool variant_is_first_choice(const variant *row, bool few_rows, const tuning *tuned);
 
 /* The names of an operation's rows, by preference; NULL at the end. */
 const char *variant_name(plan_kind operation, size_t index);

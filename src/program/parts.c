@@ -1,5 +1,6 @@
 #include "parts.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,6 +51,45 @@ static bool options_agree(const char *options, const char *others) {
         }
     }
     return true;
+}
+
+static bool is_part_of_name(char c) {
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool mentions(const char *text, const macro_option *macro) {
+    for (const char *at = text; *at; at++) {
+        const bool begins = at == text || !is_part_of_name(at[-1]);
+        if (begins && strncmp(at, macro->name, macro->name_length) == 0 && !is_part_of_name(at[macro->name_length])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_macro(const char *options, const macro_option *wanted) {
+    macro_option macro;
+    while (next_macro(&options, &macro)) {
+        if (same_macro(&macro, wanted)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool mentions_none_that_is_missing(const char *options, const char *others, const char *text) {
+    macro_option macro;
+    while (next_macro(&options, &macro)) {
+        if (!has_macro(others, &macro) && mentions(text, &macro)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool parts_may_share(const program_part *a, const program_part *b, const char *text) {
+    return mentions_none_that_is_missing(a->options, b->options, text) &&
+           mentions_none_that_is_missing(b->options, a->options, text);
 }
 
 bool parts_agree(const program_parts *parts) {

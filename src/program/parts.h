@@ -23,6 +23,9 @@ void parts_add(program_parts *parts, const char *kernel_name, const char *option
 /* Whether one program can hold them all: each file is there once, and a macro has one value. */
 bool parts_agree(const program_parts *parts);
 
+/* Whether a text that both parts would share means the same to both: it mentions no macro that only one of them has. */
+bool parts_may_share(const program_part *a, const program_part *b, const char *text);
+
 /* One -DNAME=VALUE. */
 typedef struct macro_option {
     const char *name, *value;

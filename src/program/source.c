@@ -12,7 +12,8 @@
 
 typedef struct included_file {
     char name[MAX_NAME];
-    bool open; /* being expanded: meeting it again is a cycle */
+    bool open;   /* being expanded: meeting it again is a cycle */
+    size_t part; /* that included it first */
 } included_file;
 
 typedef struct expansion {
@@ -21,6 +22,8 @@ typedef struct expansion {
     const char *folder; /* NULL: the embedded table */
     included_file files[MAX_FILES];
     size_t file_count;
+    const program_parts *parts; /* NULL: a file alone */
+    size_t part;
 } expansion;
 
 static oclattn_status read_embedded(const expansion *e, const char *name, text *content) {
@@ -110,6 +113,53 @@ static included_file *find_file(expansion *e, const char *name) {
     return NULL;
 }
 
+static oclattn_status read_file(const expansion *e, const char *name, text *content) {
+    return e->folder ? read_from_folder(e, name, content) : read_embedded(e, name, content);
+}
+
+static oclattn_status check_shared_file(expansion *e, const included_file *shared);
+
+/* The files that a shared one includes are shared as well. */
+static oclattn_status check_shared_includes(expansion *e, const text *content) {
+    const char *at = content->data;
+    const char *const end = at + content->length;
+    while (at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *const line_end = newline ? newline : end;
+        const char *included;
+        size_t length;
+        if (parse_include(at, line_end, &included, &length) && length < MAX_NAME) {
+            char name[MAX_NAME];
+            memcpy(name, included, length);
+            name[length] = '\0';
+            const included_file *known = find_file(e, name);
+            if (known) {
+                RETURN_IF_ERROR(check_shared_file(e, known));
+            }
+        }
+        at = newline ? newline + 1 : end;
+    }
+    return OCLATTN_OK;
+}
+
+/* A file that an earlier part included must mean the same to this one. */
+static oclattn_status check_shared_file(expansion *e, const included_file *shared) {
+    if (!e->parts || shared->part == e->part) {
+        return OCLATTN_OK;
+    }
+    text content = {0};
+    oclattn_status status = read_file(e, shared->name, &content);
+    if (status == OCLATTN_OK && content.length > 0) {
+        const program_part *part = &e->parts->part[e->part];
+        status = parts_may_share(&e->parts->part[shared->part], part, content.data)
+                     ? check_shared_includes(e, &content)
+                     : error_set(e->error, OCLATTN_UNSUPPORTED, "%s: %s uses macros that others do not define",
+                                 part->file, shared->name);
+    }
+    text_clear(&content);
+    return status;
+}
+
 static oclattn_status expand_file(expansion *e, const char *name);
 
 static oclattn_status expand_include(expansion *e, const char *from, unsigned line, const char *name, size_t length) {
@@ -127,9 +177,7 @@ static oclattn_status expand_include(expansion *e, const char *from, unsigned li
         return error_set(e->error, OCLATTN_BUILD_FAILED, "%s, line %u: including %s closes a circle of includes", from,
                          line, copy);
     }
-    if (!known) {
-        RETURN_IF_ERROR(expand_file(e, copy));
-    }
+    RETURN_IF_ERROR(known ? check_shared_file(e, known) : expand_file(e, copy));
     text_format(e->out, "#line %u \"%s\"\n", line + 1, from);
     return OCLATTN_OK;
 }
@@ -160,8 +208,9 @@ static oclattn_status expand_file(expansion *e, const char *name) {
     included_file *file = &e->files[e->file_count++];
     snprintf(file->name, sizeof file->name, "%s", name);
     file->open = true;
+    file->part = e->part;
     text content = {0};
-    oclattn_status status = e->folder ? read_from_folder(e, name, &content) : read_embedded(e, name, &content);
+    oclattn_status status = read_file(e, name, &content);
     if (status == OCLATTN_OK) {
         text_format(e->out, "#line 1 \"%s\"\n", name);
         status = content.length > 0 ? expand_lines(e, name, &content) : OCLATTN_OK;
@@ -211,7 +260,9 @@ static void write_macros(const char *options, bool define, text *out) {
 }
 
 static oclattn_status expand_parts(expansion *e, const program_parts *parts) {
+    e->parts = parts;
     for (size_t i = 0; i < parts->count; i++) {
+        e->part = i;
         write_macros(parts->part[i].options, true, e->out);
         RETURN_IF_ERROR(expand_file(e, parts->part[i].file));
         write_macros(parts->part[i].options, false, e->out);

@@ -12,7 +12,7 @@
 oclattn_status source_expand(const char *file, text *expanded, oclattn_error *error);
 
 /* The same for several files in one text, each between its options as #define and #undef. A file that several of them
- * include stands where the first one includes it. */
+ * include stands where the first one includes it; OCLATTN_UNSUPPORTED where it would mean something else to another. */
 oclattn_status source_join(const program_parts *parts, text *joined, oclattn_error *error);
 
 #endif

@@ -113,9 +113,10 @@ static void random_variant(problem *p, random_source *source, uint64_t features)
     d->v_type = choice.v_type;
     d->head_dim = choice.head_dim;
     d->v_dim = choice.v_dim;
+    /* Where few rows, or another type of device, would take another. */
+    static const char *const variants[] = {"attention_tiled_cpu", "attention_tiled_gpu", "attention_portable"};
     if (random_one_in(source, 2) && d->head_dim <= 256 && d->v_dim <= 256) {
-        /* Where few rows, or another type of device, would take another. */
-        d->variant = random_one_in(source, 2) ? "attention_tiled_cpu" : "attention_tiled_gpu";
+        d->variant = variants[random_between(source, 0, 2)];
     }
     limit_work(d);
 }

@@ -93,6 +93,14 @@ const tune_class tune_classes[] = {
      {PROJECTION(OCLATTN_F32, 512, 768, 768), PROJECTION(OCLATTN_F32, 64, 768, 3072)},
      PROJECTION(OCLATTN_F16, 512, 768, 768),
      {PROJECTION(OCLATTN_F32, 67, 301, 131), PROJECTION(OCLATTN_F16, 67, 301, 131)}},
+    {TUNING_VARIANTS,
+     NULL,
+     CL_DEVICE_TYPE_ALL,
+     false,
+     "attention: which kernel is tried first, with the values that were found for each",
+     {ATTENTION(OCLATTN_F32, 32, 8, 1, 4096, 128), ATTENTION(OCLATTN_F32, 8, 8, 512, 512, 64)},
+     ATTENTION(OCLATTN_F16, 8, 8, 512, 512, 64),
+     {ATTENTION(OCLATTN_F32, 6, 2, 1, 1023, 128), ODD_ATTENTION(OCLATTN_F32, 59)}},
 };
 
 const size_t tune_class_count = sizeof tune_classes / sizeof tune_classes[0];

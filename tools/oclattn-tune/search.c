@@ -156,8 +156,9 @@ static bool try_candidate(search *s, const tuning *candidate) {
 
 /* The nearest values that obey the rules by themselves, and still nearer ones that need mending. */
 static bool try_direction(search *s, const tuning_parameter *p, int direction) {
+    const int most_steps = tuning_is_choice(p) ? FARTHEST_STEP : MOST_STEPS;
     int found = 0;
-    for (int distance = 1; distance <= FARTHEST_STEP && found < MOST_STEPS; distance++) {
+    for (int distance = 1; distance <= FARTHEST_STEP && found < most_steps; distance++) {
         tuning candidate;
         const bool plain = make_candidate(s, p, direction * distance, false, &candidate);
         found += plain;

@@ -8,8 +8,9 @@
 
 #include "class_search.h"
 #include "measure/clock.h"
+#include "program/file.h"
 
-enum { PATH_SIZE = 512 };
+enum { PATH_SIZE = 512, MOST_FILE_BYTES = 1 << 20 };
 
 /* ---- candidates' file ------------------------------------------------------------------------------------------- */
 
@@ -35,6 +36,15 @@ static bool make_candidate_file(failure *f) {
     signal(SIGINT, stop_on_signal);
     signal(SIGTERM, stop_on_signal);
     return true;
+}
+
+/* Candidates run with what was found for the other classes so far. */
+static bool begin_candidate_file(const tune_machine *m, failure *f) {
+    text found = {0};
+    const bool has_found = file_load(m->file.data, MOST_FILE_BYTES, &found);
+    const bool done = has_found ? file_replace(candidate_file, &found) : unlink(candidate_file) == 0 || errno == ENOENT;
+    text_clear(&found);
+    return done ? true : fail_with(f, EXIT_RUNTIME, "cannot write %s: %s", candidate_file, strerror(errno));
 }
 
 /* ---- what comes of it ------------------------------------------------------------------------------------------- */
@@ -102,6 +112,9 @@ static exit_code finish_class(const tune_machine *m, const tune_wish *wish, cons
 static exit_code tune_class_for(const tune_machine *m, const tune_wish *wish, const tune_class *what,
                                 const tuning *start, const bar *b, double deadline_s, json_t *results, failure *f) {
     class_search s;
+    if (!begin_candidate_file(m, f)) {
+        return f->code;
+    }
     tune_task task = {.what = what,
                       .platform_index = m->played.platform_index,
                       .device_index = m->played.device_index,
