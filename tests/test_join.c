@@ -240,6 +240,46 @@ static void test_threads_join_once(void **state) {
     assert_null(strstr(first + 1, "built from source"));
 }
 
+/* ---- the library's own kernels ---------------------------------------------------------------------------------- */
+
+static size_t count_builds(const log_capture *log) {
+    size_t count = 0;
+    for (const char *at = strstr(log->text, "built from source"); at; at = strstr(at + 1, "built from source")) {
+        count++;
+    }
+    return count;
+}
+
+/* On CPUs; elsewhere kernels with work-groups of one size are built alone. */
+static void test_a_plan_is_one_program(void **state) {
+    fixture *f = *state;
+    oclattn_plan *plan = NULL;
+    oclattn_error error;
+    oclattn_mha_desc layer;
+    oclattn_attention_desc decoding;
+    unsetenv("OCLATTN_KERNEL_DIR");
+    oclattn_mha_desc_init(&layer);
+    layer.batch = 1;
+    layer.q_len = 128;
+    layer.d_model = 768;
+    layer.n_heads = 12;
+    oclattn_attention_desc_init(&decoding);
+    decoding.batch = decoding.q_len = 1;
+    decoding.q_heads = decoding.kv_heads = 2;
+    decoding.kv_len = 4096;
+    decoding.head_dim = decoding.v_dim = 128;
+    decoding.k_type = decoding.v_type = OCLATTN_F16;
+    const bool is_cpu = f->context->caps.type & CL_DEVICE_TYPE_CPU;
+    log_capture_clear(&f->log);
+    assert_int_equal(oclattn_mha_plan(f->context, &layer, &plan, &error), OCLATTN_OK);
+    oclattn_plan_destroy(plan);
+    assert_true(!is_cpu || count_builds(&f->log) == 1);
+    log_capture_clear(&f->log);
+    assert_int_equal(oclattn_attention_plan(f->context, &decoding, &plan, &error), OCLATTN_OK);
+    oclattn_plan_destroy(plan);
+    assert_true(!is_cpu || count_builds(&f->log) == 1);
+}
+
 #define WITH_FOLDER(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void) {
@@ -254,6 +294,7 @@ int main(void) {
         WITH_FOLDER(test_a_broken_part_spoils_no_other),
         WITH_FOLDER(test_a_file_that_is_not_there_spoils_no_other),
         WITH_FOLDER(test_threads_join_once),
+        WITH_FOLDER(test_a_plan_is_one_program),
     };
     return cmocka_run_group_tests_name("join", tests, NULL, NULL);
 }
