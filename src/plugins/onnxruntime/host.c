@@ -3,7 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { LINE_SIZE = 2304 };
+enum { TEXT_SIZE = 2304, LINE_SIZE = TEXT_SIZE + sizeof("oclattn: ") };
 
 oclattn_status refuse(oclattn_error *error, oclattn_status status, const char *format, ...) {
     va_list values;
@@ -60,15 +60,14 @@ void host_log_line(oclattn_log_level level, const char *text, void *user) {
     }
     char line[LINE_SIZE];
     snprintf(line, sizeof(line), "oclattn: %s", text);
-    ort_status *status =
-        host->api->Logger_LogMessage(host->logger, severity_of(level), line, __FILE__, __LINE__, __func__);
+    ort_status *status = host->api->Logger_LogMessage(host->logger, severity_of(level), line, "oclattn", 0, "log");
     if (status != NULL) {
         host->api->ReleaseStatus(status);
     }
 }
 
 void host_log(const ort_host *host, oclattn_log_level level, const char *format, ...) {
-    char text[LINE_SIZE];
+    char text[TEXT_SIZE];
     va_list values;
     va_start(values, format);
     vsnprintf(text, sizeof(text), format, values);
