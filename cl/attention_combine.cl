@@ -7,6 +7,9 @@
 
 #include "attention.clh"
 
+#ifdef SUB_GROUP_SIZE /* Intel's GPUs: wider ones have no registers for vectors of 16 */
+__attribute__((intel_reqd_sub_group_size(SUB_GROUP_SIZE)))
+#endif
 WIDE_KERNEL void attention_combine(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
 {
     const attention_params *p = &params;

@@ -68,6 +68,9 @@ static void scores_to_probabilities(const attention_params *p, const row_view *r
 
 /* One work-item a row. Keys and rows that a packed sequence does not have are filled as hidden ones; before the bias,
  * where hiding does not exist yet, they are 0. */
+#ifdef SUB_GROUP_SIZE /* Intel's GPUs: wider ones have no registers for vectors of 16 */
+__attribute__((intel_reqd_sub_group_size(SUB_GROUP_SIZE)))
+#endif
 WIDE_KERNEL void attention_scores(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
 {
     const attention_params *p = &params;

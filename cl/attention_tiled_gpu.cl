@@ -30,6 +30,21 @@
 #define SUB_GROUP_ATTRIBUTE
 #endif
 
+/* 1: there may be more tiles than work-groups, so that a group takes one after the other; 0: it takes one, and registers
+ * need not hold what is the same for all of them. */
+#ifndef TILE_LOOP
+#define TILE_LOOP 1
+#endif
+#if TILE_LOOP
+#define EACH_TILE(item, count)                                                                                     \
+    PLAIN_LOOP                                                                                                      \
+    for (long item = get_group_id(0); item < (count); item += get_num_groups(0))
+#else
+#define EACH_TILE(item, count)                                                                                     \
+    const long item = get_group_id(0);                                                                              \
+    if (item < (count))
+#endif
+
 /* `count` rows of K or V, of `width` elements, from `row` on. */
 typedef struct row_block {
     input_buffer base;
@@ -252,8 +267,8 @@ attention_tiled_gpu(const attention_params params, ATTENTION_BUFFERS, __global f
         return;
     }
     const tile_plan plan = plan_tiles(p);
-    PLAIN_LOOP
-    for (long item = get_group_id(0); item < plan.items; item += get_num_groups(0)) {
+    EACH_TILE(item, plan.items)
+    {
         float4 sums[ROWS][COLUMN_QUADS];
         const tile_view tile = locate_tile(p, &plan, item);
         EACH_SUM(ROWS, COLUMN_QUADS, r, n) { sums[r][n] = 0.0f; }

@@ -7,11 +7,15 @@
 
 /* OpenCL 2.1 (core) and cl_khr_subgroups; the 1.2 headers do not name it. */
 #define DEVICE_MAX_NUM_SUB_GROUPS 0x105C
+/* cl_intel_required_subgroup_size */
+#define DEVICE_SUB_GROUP_SIZES_INTEL 0x4108
 /* cl_amd_device_attribute_query */
 #define DEVICE_WAVEFRONT_WIDTH_AMD 0x4043
 
 /* What a query says of its length is believed up to here. */
 #define MAX_ANSWER_BYTES ((size_t)1 << 20)
+/* A larger sub-group is not believed. */
+enum { MOST_SUB_GROUP = 1024 };
 /* For drivers that write a little more than they announced. */
 #define ROOM_BEYOND ((size_t)256)
 
@@ -163,11 +167,25 @@ void device_caps_parse_extensions(device_caps *caps, const char *extensions, uns
     caps->family = device_family_find(caps, extensions, wavefront_width);
 }
 
+static cl_uint read_smallest_sub_group(cl_device_id id) {
+    size_t length = 0;
+    char *answer = read_answer((query_target){.device = id}, DEVICE_SUB_GROUP_SIZES_INTEL, &length);
+    size_t smallest = 0;
+    for (size_t at = 0; at + sizeof(size_t) <= length; at += sizeof(size_t)) {
+        size_t size;
+        memcpy(&size, answer + at, sizeof(size));
+        smallest = smallest == 0 || size < smallest ? size : smallest;
+    }
+    free(answer);
+    return smallest <= MOST_SUB_GROUP ? (cl_uint)smallest : 0;
+}
+
 static void read_features(device_caps *caps, cl_device_id id) {
     size_t length = 0;
     char *answer = read_answer((query_target){.device = id}, CL_DEVICE_EXTENSIONS, &length);
     device_caps_parse_extensions(caps, answer != NULL ? answer : "", read_wavefront_width(caps, id));
     caps->has_subgroups = caps->has_subgroups || has_core_subgroups(caps, id);
+    caps->smallest_sub_group = caps->has_required_subgroup_size ? read_smallest_sub_group(id) : 0;
     free(answer);
     caps->host_unified_memory = read_bool(id, CL_DEVICE_HOST_UNIFIED_MEMORY);
     caps->little_endian = read_bool(id, CL_DEVICE_ENDIAN_LITTLE);

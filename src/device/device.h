@@ -24,6 +24,7 @@ typedef struct device_caps {
     bool has_fp16, has_fp64, has_subgroups; /* subgroups: cl_khr_subgroups, cl_intel_subgroups, or core and not 0 */
     bool has_intel_subgroups;               /* cl_intel_subgroups: they need no newer OpenCL C than 1.2 */
     bool has_required_subgroup_size;        /* cl_intel_required_subgroup_size */
+    cl_uint smallest_sub_group;             /* of the sizes that may be required; 0: not known */
     device_family family;
     cl_uint native_float_width;
 } device_caps;

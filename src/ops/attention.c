@@ -106,9 +106,11 @@ static oclattn_status make_attend_with(attention_plan *self, bool sub_groups, oc
     const attention_problem *problem = &self->problem;
     const variant_id id = self->chosen->id;
     char options[PART_OPTIONS_SIZE];
-    attention_build_options(id, &self->tuned, &self->base.context->caps, &problem->desc, sub_groups, options);
-    return make_kernel(self, self->chosen->name, options, attention_group_size(id, &self->tuned, &problem->desc),
-                       attend_items(self, problem), &self->attend, error);
+    const int64_t items = attend_items(self, problem);
+    attention_build_options(id, &self->tuned, &self->base.context->caps, &problem->desc, sub_groups,
+                            launch_covers(items), options);
+    return make_kernel(self, self->chosen->name, options, attention_group_size(id, &self->tuned, &problem->desc), items,
+                       &self->attend, error);
 }
 
 /* Sub-groups are what the compiler makes of the kernel: only the built one says how large they are. */
@@ -163,8 +165,14 @@ static bool shows(const attention_plan *self) {
     return self->problem.desc.scores_kind != OCLATTN_SCORES_NONE;
 }
 
+static void combine_options(const attention_plan *self, char options[PART_OPTIONS_SIZE]) {
+    options[0] = '\0';
+    attention_add_narrow_option(&self->base.context->caps, options);
+}
+
 static void show_options(const attention_plan *self, char options[PART_OPTIONS_SIZE]) {
     snprintf(options, PART_OPTIONS_SIZE, "-DK_TYPE=%d", (int)self->problem.desc.k_type);
+    attention_add_narrow_option(&self->base.context->caps, options);
 }
 
 /* A kernel for groups of one size is built alone: it may be built twice, and its names are like those of other kernels.
@@ -173,12 +181,13 @@ static void add_parts(const oclattn_plan *plan, program_parts *parts) {
     const attention_plan *self = (const attention_plan *)plan;
     char options[PART_OPTIONS_SIZE];
     if (attention_group_size(self->chosen->id, &self->tuned, &self->problem.desc) == 0) {
-        attention_build_options(self->chosen->id, &self->tuned, &plan->context->caps, &self->problem.desc, false,
+        attention_build_options(self->chosen->id, &self->tuned, &plan->context->caps, &self->problem.desc, false, true,
                                 options);
         parts_add(parts, self->chosen->name, options);
     }
     if (combines(self)) {
-        parts_add(parts, "attention_combine", "");
+        combine_options(self, options);
+        parts_add(parts, "attention_combine", options);
     }
     if (shows(self)) {
         show_options(self, options);
@@ -193,7 +202,8 @@ static oclattn_status compile(oclattn_plan *plan, oclattn_error *error) {
     RETURN_IF_ERROR(make_attend_or_next(self, error));
     if (combines(self)) {
         const int64_t items = attention_combine_items(problem);
-        RETURN_IF_ERROR(make_kernel(self, "attention_combine", "", 0, items, &self->combine, error));
+        combine_options(self, options);
+        RETURN_IF_ERROR(make_kernel(self, "attention_combine", options, 0, items, &self->combine, error));
     }
     if (shows(self)) {
         show_options(self, options);

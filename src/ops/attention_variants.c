@@ -1,6 +1,7 @@
 #include "attention_variants.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "../plan/gpu_tiles.h"
 #include "../plan/params.h"
@@ -111,16 +112,27 @@ static bool has_score_terms(const oclattn_attention_desc *desc) {
     return (desc->score.flags & (OCLATTN_MASK | OCLATTN_BIAS | OCLATTN_ALIBI)) != 0 || desc->score.softcap > 0.0f;
 }
 
+/* The size that registers are planned for, or the device's smallest one where that is larger; 0: the compiler's choice.
+ */
+static int required_sub_group_size(const gpu_tiles *tiles, const device_caps *caps) {
+    if (!caps->has_required_subgroup_size || tiles->sub_group_size == 0) {
+        return 0;
+    }
+    const int smallest = (int)caps->smallest_sub_group;
+    return tiles->sub_group_size > smallest ? tiles->sub_group_size : smallest;
+}
+
 static void gpu_options(const tuning *tuned, const device_caps *caps, const oclattn_attention_desc *desc,
-                        bool sub_groups, char options[PART_OPTIONS_SIZE]) {
+                        bool sub_groups, bool one_tile_each, char options[PART_OPTIONS_SIZE]) {
     const gpu_tiles tiles = gpu_tiles_of(tuned, desc);
-    snprintf(options, PART_OPTIONS_SIZE,
-             "%s-DQ_TYPE=%d -DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DSCORE_TERMS=%d -DROWS=%d -DKEYS=%d -DROW_ITEMS=%d "
-             "-DCOLUMN_ITEMS=%d -DUNROLL=%d -DSTAGED=%d -DNATIVE_HALF=%d -DSUB_GROUPS=%d -DSUB_GROUP_SIZE=%d",
-             sub_groups ? sub_group_version(caps) : "", (int)held_q_type(desc), (int)desc->k_type, (int)desc->v_type,
-             width_class_columns(class_of(desc)), has_score_terms(desc), tiles.rows, tiles.keys, tiles.row_items,
-             tiles.column_items, tiles.unroll, tiles.staged, caps->has_fp16, sub_groups,
-             caps->has_required_subgroup_size ? tiles.sub_group_size : 0);
+    snprintf(
+        options, PART_OPTIONS_SIZE,
+        "%s-DQ_TYPE=%d -DK_TYPE=%d -DV_TYPE=%d -DWIDTH=%d -DSCORE_TERMS=%d -DROWS=%d -DKEYS=%d -DROW_ITEMS=%d "
+        "-DCOLUMN_ITEMS=%d -DUNROLL=%d -DSTAGED=%d -DNATIVE_HALF=%d -DSUB_GROUPS=%d -DSUB_GROUP_SIZE=%d -DTILE_LOOP=%d",
+        sub_groups ? sub_group_version(caps) : "", (int)held_q_type(desc), (int)desc->k_type, (int)desc->v_type,
+        width_class_columns(class_of(desc)), has_score_terms(desc), tiles.rows, tiles.keys, tiles.row_items,
+        tiles.column_items, tiles.unroll, tiles.staged, caps->has_fp16, sub_groups,
+        required_sub_group_size(&tiles, caps), !one_tile_each);
 }
 
 /* As plan_tiles of gpu_tile.clh. */
@@ -142,12 +154,21 @@ size_t attention_group_size(variant_id id, const tuning *tuned, const oclattn_at
     return (size_t)gpu_tile_items(&tiles);
 }
 
+void attention_add_narrow_option(const device_caps *caps, char options[PART_OPTIONS_SIZE]) {
+    if (caps->family == FAMILY_INTEL && caps->has_required_subgroup_size && caps->smallest_sub_group > 0) {
+        const size_t length = strlen(options);
+        snprintf(options + length, PART_OPTIONS_SIZE - length, "%s-DSUB_GROUP_SIZE=%u", length > 0 ? " " : "",
+                 (unsigned)caps->smallest_sub_group);
+    }
+}
+
 /* ---- all -------------------------------------------------------------------------------------------------------- */
 
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
-                             const oclattn_attention_desc *desc, bool sub_groups, char options[PART_OPTIONS_SIZE]) {
+                             const oclattn_attention_desc *desc, bool sub_groups, bool one_tile_each,
+                             char options[PART_OPTIONS_SIZE]) {
     if (id == VARIANT_ATTENTION_TILED_GPU) {
-        gpu_options(tuned, caps, desc, sub_groups, options);
+        gpu_options(tuned, caps, desc, sub_groups, one_tile_each, options);
         return;
     }
     if (id == VARIANT_ATTENTION_TILED_CPU) {

@@ -16,8 +16,14 @@ bool attention_may_use_sub_groups(variant_id id, const tuning *tuned, const devi
                                   const oclattn_attention_desc *desc);
 bool attention_sub_groups_fit(const tuning *tuned, const oclattn_attention_desc *desc, size_t sub_group_size);
 
+/* one_tile_each: a launch has a work-group for each tile. */
 void attention_build_options(variant_id id, const tuning *tuned, const device_caps *caps,
-                             const oclattn_attention_desc *desc, bool sub_groups, char options[PART_OPTIONS_SIZE]);
+                             const oclattn_attention_desc *desc, bool sub_groups, bool one_tile_each,
+                             char options[PART_OPTIONS_SIZE]);
+
+/* For attention_combine and attention_scores, whose work-items hold wide vectors: the smallest sub-groups on Intel's
+ * GPUs, which leave a work-item the most registers. */
+void attention_add_narrow_option(const device_caps *caps, char options[PART_OPTIONS_SIZE]);
 
 /* The work-group size that the variant is written for; 0: any. */
 size_t attention_group_size(variant_id id, const tuning *tuned, const oclattn_attention_desc *desc);

@@ -91,8 +91,12 @@ size_t planned_kernel_sub_group_size(const oclattn_context *context, const plann
     return returned == sizeof(size) ? size : 0;
 }
 
+bool launch_covers(int64_t items) {
+    return (uint64_t)items <= MOST_WORK_ITEMS;
+}
+
 static size_t global_size(const planned_kernel *kernel, int64_t items) {
-    const size_t wanted = (uint64_t)items < MOST_WORK_ITEMS ? (size_t)items : MOST_WORK_ITEMS;
+    const size_t wanted = launch_covers(items) ? (size_t)items : MOST_WORK_ITEMS;
     return (wanted + kernel->local - 1) / kernel->local * kernel->local;
 }
 

@@ -31,6 +31,9 @@ void planned_kernel_clear(planned_kernel *kernel);
 /* Work-items of the kernel's sub-groups, in groups of the settled size; 0: the driver does not say. */
 size_t planned_kernel_sub_group_size(const oclattn_context *context, const planned_kernel *kernel);
 
+/* Whether a command has a work-item for each of so many: if not, a kernel has to loop over them. */
+bool launch_covers(int64_t items);
+
 /* The commands of one enqueue call: each waits for the one before. */
 typedef struct launch_list {
     cl_command_queue queue;

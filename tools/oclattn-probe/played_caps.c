@@ -52,6 +52,16 @@ static void set_item_sizes(device_caps *caps, const json_t *facts) {
     }
 }
 
+static cl_uint smallest_number(const json_t *facts, const char *key) {
+    const json_t *numbers = json_object_get(facts, key);
+    json_int_t smallest = 0;
+    for (size_t i = 0; i < json_array_size(numbers); i++) {
+        const json_int_t one = json_integer_value(json_array_get(numbers, i));
+        smallest = i == 0 || one < smallest ? one : smallest;
+    }
+    return (cl_uint)smallest;
+}
+
 void played_caps(device_caps *caps, const json_t *facts, const json_t *platform) {
     memset(caps, 0, sizeof *caps);
     set_texts(caps, facts, platform);
@@ -75,6 +85,7 @@ void played_caps(device_caps *caps, const json_t *facts, const json_t *platform)
     caps->compiler_available = flag(facts, "compiler_available");
     const char *extensions = json_string_value(json_object_get(facts, "extensions"));
     device_caps_parse_extensions(caps, extensions ? extensions : "", (unsigned)number(facts, "amd_wavefront_width"));
+    caps->smallest_sub_group = smallest_number(facts, "intel_sub_group_sizes");
     caps->has_fp16 = flag(facts, "has_fp16");
     caps->has_fp64 = flag(facts, "has_fp64");
     caps->has_subgroups = flag(facts, "has_subgroups");
