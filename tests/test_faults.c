@@ -1,19 +1,13 @@
 /* Contexts and attention while OpenCL's calls fail, one after the other. */
-#define _POSIX_C_SOURCE 200809L /* setenv */
+#include <fault_sweep.h>
 #include <problem.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "support/fault_sweep.h"
-#include "support/temp_folder.h"
 
 /* ---- contexts --------------------------------------------------------------------------------------------------- */
 
-static oclattn_status create_context(const char *cache_dir, oclattn_context **context, oclattn_error *error) {
+static oclattn_status create_context(oclattn_context **context, oclattn_error *error) {
     oclattn_context_options wanted;
     oclattn_context_options_init(&wanted);
-    wanted.cache_dir = cache_dir;
     return oclattn_context_create_from_cl(&wanted, device.cl, device.id, context, error);
 }
 
@@ -73,12 +67,12 @@ static void assert_right(void) {
     }
 }
 
-/* In a context that has compiled nothing yet. */
-static oclattn_status plan_in_new_context(const char *cache_dir, oclattn_error *error) {
+/* In a context that has nothing in memory yet; the cache on disk has its programs. */
+static oclattn_status plan_in_new_context(oclattn_error *error) {
     oclattn_context *context = NULL;
     oclattn_plan *made = NULL;
     oclattn_error other;
-    assert_ok(create_context(cache_dir, &context, &other), &other);
+    assert_ok(create_context(&context, &other), &other);
     fault_arm();
     const oclattn_status status = oclattn_attention_plan(context, &attention.desc, &made, error);
     fault_disarm();
@@ -100,7 +94,7 @@ static oclattn_status open_on_cl(oclattn_error *error) {
     oclattn_plan *made = NULL;
     oclattn_error other;
     fault_arm();
-    const oclattn_status status = create_context(NULL, &context, error);
+    const oclattn_status status = create_context(&context, error);
     fault_disarm();
     assert_true((context != NULL) == (status == OCLATTN_OK));
     if (context) {
@@ -112,18 +106,6 @@ static oclattn_status open_on_cl(oclattn_error *error) {
     fault_arm();
     oclattn_context_destroy(context);
     fault_disarm();
-    return status;
-}
-
-static oclattn_status plan_from_disk(oclattn_error *error) {
-    return plan_in_new_context(NULL, error);
-}
-
-static oclattn_status plan_and_store(oclattn_error *error) {
-    char folder[TEMP_PATH_SIZE];
-    temp_folder_make(folder);
-    const oclattn_status status = plan_in_new_context(folder, error);
-    temp_folder_remove(folder);
     return status;
 }
 
@@ -179,33 +161,19 @@ static void test_attention(void **state) {
     problem_free(&attention);
 }
 
+/* Without a name the next variant is taken where one cannot be had. */
 static void test_planning(void **state) {
     (void)state;
-    make_problem("attention_portable", true);
-    fault_sweep(&(fault_scenario){"oclattn_attention_plan from the cache on disk", plan_from_disk});
-    problem_free(&attention);
-}
-
-/* Without a name the next variant is taken where one cannot be had. */
-static void test_planning_without_a_name(void **state) {
-    (void)state;
     make_problem(NULL, true);
-    fault_sweep(&(fault_scenario){"oclattn_attention_plan of any variant", plan_from_disk});
-    problem_free(&attention);
-}
-
-static void test_compiling(void **state) {
-    (void)state;
-    make_problem("attention_portable", false);
-    fault_sweep(&(fault_scenario){"oclattn_attention_plan from source", plan_and_store});
+    fault_sweep(&(fault_scenario){"oclattn_attention_plan", plan_in_new_context});
     problem_free(&attention);
 }
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_contexts),  cmocka_unit_test(test_attention),
-        cmocka_unit_test(test_planning),  cmocka_unit_test(test_planning_without_a_name),
-        cmocka_unit_test(test_compiling),
+        cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_planning),
     };
     return fault_layer_is_loaded() ? harness_run(argc, argv, tests, sizeof tests / sizeof *tests) : 77;
 }
