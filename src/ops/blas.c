@@ -11,9 +11,16 @@ bool blas_can_index(int64_t m, int64_t n, int64_t k, int64_t x_ld, int64_t y_ld)
            (n + padding) <= most / (k + padding);
 }
 
-/* Its status codes that are OpenCL's keep their number. */
+/* Its status codes that are OpenCL's keep their number; those of its own begin here. */
+#define FIRST_OWN_CODE (-1007)
+
 static oclattn_status error_from_blas(oclattn_error *error, CLBlastStatusCode code) {
-    return code == CLBlastSuccess ? OCLATTN_OK : error_from_cl(error, (cl_int)code, "CLBlast SGEMM");
+    if (code == CLBlastSuccess) {
+        return OCLATTN_OK;
+    }
+    return (int)code <= FIRST_OWN_CODE
+               ? error_set(error, OCLATTN_OPENCL_ERROR, "CLBlast SGEMM failed with its own status %d", (int)code)
+               : error_from_cl(error, (cl_int)code, "CLBlast SGEMM");
 }
 
 /* CLBlast asks for a queue where it wants to know the device. */

@@ -83,6 +83,7 @@ static oclattn_status choose_variant(projection_plan *self, oclattn_error *error
             return OCLATTN_OK;
         }
         text_format(&self->refusals, "%s: %s\n", found->name, reason.message);
+        self->scratch_bytes = 0; /* the next one needs none */
     }
 }
 

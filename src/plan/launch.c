@@ -124,7 +124,12 @@ static oclattn_status launch_and_wait(const planned_kernel *kernel, cl_command_q
     if (code == CL_SUCCESS) {
         code = clFinish(queue);
     }
-    return code == CL_SUCCESS ? OCLATTN_OK : error_from_cl(error, code, "launching a kernel without work");
+    if (code == CL_SUCCESS) {
+        return OCLATTN_OK;
+    }
+    char what[96];
+    snprintf(what, sizeof(what), "launching kernel %s without work", kernel->name);
+    return error_from_cl(error, code, what);
 }
 
 static oclattn_status warm_with(const kernel_source *source, const planned_kernel *kernel, cl_command_queue queue,

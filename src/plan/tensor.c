@@ -99,8 +99,12 @@ oclattn_status tensor_spec_set_strides(tensor_spec *spec, const int64_t *strides
 /* OCLATTN_INVALID_ARGUMENT for what is no buffer of the context. */
 static oclattn_status check_context(const tensor_spec *spec, cl_context cl, cl_mem buffer, oclattn_error *error) {
     cl_context owner = NULL;
-    if (clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(owner), &owner, NULL) != CL_SUCCESS) {
+    const cl_int code = clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(owner), &owner, NULL);
+    if (code == CL_INVALID_MEM_OBJECT) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT, "the buffer of %s is not a cl_mem", spec->name);
+    }
+    if (code != CL_SUCCESS) {
+        return error_from_cl(error, code, "clGetMemObjectInfo of a tensor");
     }
     if (owner != cl) {
         return error_set(error, OCLATTN_INVALID_ARGUMENT,
