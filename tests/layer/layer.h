@@ -23,6 +23,7 @@
  *   OCLATTN_LAYER_MAX_ALLOCATION=BYTES  CL_DEVICE_MAX_MEM_ALLOC_SIZE; larger buffers fail
  *   OCLATTN_LAYER_GLOBAL_MEMORY=BYTES CL_DEVICE_GLOBAL_MEM_SIZE; larger buffers fail
  *   OCLATTN_LAYER_ADDRESS_ALIGN=BITS  CL_DEVICE_MEM_BASE_ADDR_ALIGN; sub-buffers that begin elsewhere fail
+ *   OCLATTN_LAYER_IN_ORDER=1          no queue takes commands out of order
  *   OCLATTN_LAYER_HIDE_EXTENSIONS=A,B what is left out of CL_DEVICE_EXTENSIONS. Kernels do not see the macros of hidden
  *                                     extensions. cl_khr_subgroups also hides core ones
  *   OCLATTN_LAYER_KEEP_EXTENSIONS=A,B all others are left out ("" leaves none)

@@ -63,6 +63,12 @@ cl_int limit_argument(cl_kernel kernel, size_t size, const void *value) {
                                                                                       : CL_SUCCESS;
 }
 
+cl_int limit_queue(cl_device_id device, cl_command_queue_properties properties) {
+    const bool any_order = (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0;
+    return any_order && setting("IN_ORDER") != NULL && device_is_changed(device) ? CL_INVALID_QUEUE_PROPERTIES
+                                                                                 : CL_SUCCESS;
+}
+
 /* ---- launches --------------------------------------------------------------------------------------------------- */
 
 /* Reads "PART=N,PART=N,N": the number of the first part that `name` holds, or the number alone. */

@@ -42,9 +42,9 @@ CREATES(KIND_CONTEXT, cl_context, clCreateContextFromType,
         (const cl_context_properties *properties, cl_device_type device_type, context_notify notify, void *user,
          cl_int *error_code),
         (properties, device_type, notify, user, error_code))
-CREATES(KIND_QUEUE, cl_command_queue, clCreateCommandQueue,
-        (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *error_code),
-        (context, device, properties, error_code))
+CREATES_WITHIN(limit_queue(device, properties), KIND_QUEUE, cl_command_queue, clCreateCommandQueue,
+               (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *error_code),
+               (context, device, properties, error_code))
 CREATES(KIND_QUEUE, cl_command_queue, clCreateCommandQueueWithProperties,
         (cl_context context, cl_device_id device, const cl_queue_properties *properties, cl_int *error_code),
         (context, device, properties, error_code))

@@ -64,6 +64,7 @@ cl_int fault(entry_point call);
 /* CL_SUCCESS, or why the device that is played would refuse. */
 cl_int limit_buffer(cl_context context, size_t size);
 cl_int limit_sub_buffer(cl_mem buffer, cl_buffer_create_type type, const void *info);
+cl_int limit_queue(cl_device_id device, cl_command_queue_properties properties);
 cl_int limit_launch(cl_command_queue queue, cl_kernel kernel, cl_uint dimensions, const size_t *global,
                     const size_t *local);
 cl_int limit_argument(cl_kernel kernel, size_t size, const void *value);

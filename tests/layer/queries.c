@@ -139,6 +139,9 @@ static cl_int answer_changed(cl_device_id device, cl_device_info param, size_t s
     if (param == CL_DEVICE_EXTENSIONS && (setting("HIDE_EXTENSIONS") != NULL || setting("KEEP_EXTENSIONS") != NULL)) {
         return answer_extensions(device, size, value, size_returned);
     }
+    if (param == CL_DEVICE_QUEUE_PROPERTIES && setting("IN_ORDER") != NULL) {
+        return answer_number(device, param, size, value, size_returned, CL_QUEUE_PROFILING_ENABLE);
+    }
     if (tells_of_hidden(param)) {
         return answer_number(device, param, size, value, size_returned, 0);
     }
