@@ -113,11 +113,13 @@ on_every_device() {
     done
 }
 
-# The kernels again on devices that claim less, through the layer in tests/layer.
+# The kernels again on devices that claim less, and on others that are not here, through the layer in tests/layer.
 with_limits() {
-    local i
+    local i labels='^limits$'
+    [ $long = 0 ] || labels='^(long_)?limits$'
     for i in "${!devices[@]}"; do
-        OCLATTN_DEVICE=${devices[i]} suite "narrow devices, on ${names[i]}" --test-dir "$out/gcc" -L limits -j 2
+        OCLATTN_DEVICE=${devices[i]} OCLATTN_TEST_ARGS=$([ $long = 0 ] || printf -- --long) \
+            suite "narrow devices, and others played, on ${names[i]}" --test-dir "$out/gcc" -L "$labels" -j 2
     done
 }
 

@@ -62,9 +62,11 @@ static bool read_command_line(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--long") == 0) {
             options.is_long = true;
+        } else if (strcmp(argv[i], "--few") == 0) {
+            options.few_programs = true;
         } else if (!read_option(argv[i], i + 1 < argc ? argv[i + 1] : NULL)) {
             fprintf(stderr,
-                    "usage: %s [--device SPEC] [--seed N] [--long] [--count N] [--only N] [--filter NAME]"
+                    "usage: %s [--device SPEC] [--seed N] [--long] [--few] [--count N] [--only N] [--filter NAME]"
                     " [--variant NAME]\n",
                     argv[0]);
             return false;
@@ -77,7 +79,7 @@ static bool read_command_line(int argc, char **argv) {
 
 /* ---- devices ---------------------------------------------------------------------------------------------------- */
 
-static bool device_open(const char *spec) {
+bool device_open(const char *spec) {
     oclattn_context_options context_options;
     oclattn_error error;
     oclattn_context_options_init(&context_options);
@@ -95,7 +97,7 @@ static bool device_open(const char *spec) {
     return device.in_order && oclattn_context_device_info(device.context, &device.info, &error) == OCLATTN_OK;
 }
 
-static void device_close(void) {
+void device_close(void) {
     if (device.out_of_order) {
         clReleaseCommandQueue(device.out_of_order);
     }

@@ -11,12 +11,13 @@
 #include <cmocka.h>
 #include <oclattn/oclattn.h>
 
-/* What the command line says: --device SPEC, --seed N (or OCLATTN_TEST_SEED), --long, --count N, --only N, --filter
- * NAME, --variant NAME */
+/* What the command line says: --device SPEC, --seed N (or OCLATTN_TEST_SEED), --long, --few, --count N, --only N,
+ * --filter NAME, --variant NAME */
 typedef struct test_options {
     const char *device; /* NULL: every device */
     uint64_t seed;
     bool is_long;
+    bool few_programs;   /* problems that few programs serve, where each must be compiled anew */
     int64_t count;       /* -1: the program's own default */
     int64_t only;        /* -1: all */
     const char *variant; /* of attention, for all problems that are not too wide for it; NULL: as each problem says */
@@ -32,6 +33,10 @@ typedef struct test_device {
 
 extern test_options options;
 extern test_device device; /* the one that tests run on now */
+
+/* Makes `device` the one that a SPEC names; anew, where what it says of itself has changed. */
+bool device_open(const char *spec);
+void device_close(void);
 
 /* Runs `tests` on each device and returns the exit code: 0 passed, 1 failed, 2 usage, 77 no device. */
 int harness_run(int argc, char **argv, const struct CMUnitTest *tests, size_t count);

@@ -65,7 +65,7 @@ static oclattn_type random_type(random_source *source) {
 }
 
 program_choice random_program(random_source *source, bool f32_only) {
-    const int64_t programs = options.is_long ? 60 : 9;
+    const int64_t programs = options.few_programs ? 3 : options.is_long ? 60 : 9;
     const int64_t number =
         f32_only ? 3 * random_between(source, 0, programs / 3 - 1) : random_between(source, 0, programs - 1);
     random_source of_program = random_start(options.seed, 1u << 30 | (uint64_t)number);
@@ -133,6 +133,9 @@ static void random_types(problem *p, random_source *source, uint64_t features) {
         d->v_type = has(features, FEATURE_PACKED_QKV) ? d->q_type : random_type(source);
         d->o_type = random_type(source);
         d->score.bias_type = random_type(source);
+    }
+    if (options.few_programs) {
+        d->v_type = d->k_type;
     }
 }
 
