@@ -105,10 +105,14 @@ static void run_plan(projection *p, const oclattn_plan *plan) {
     oclattn_weights_destroy(weights);
 }
 
-/* False where the device cannot run the variant, and the refusal says why. */
+/* False where the device cannot run the variant or is too small, and the refusal says why. */
 static bool run(projection *p) {
     oclattn_error error;
     oclattn_plan *plan = NULL;
+    if (oclattn_projection_check(device.context, &p->desc, &error) == OCLATTN_OUT_OF_MEMORY) {
+        assert_non_null(strstr(error.message, "bytes"));
+        return false;
+    }
     storage_upload(p->x.memory);
     storage_upload(p->w.memory);
     storage_upload(p->b.memory);
