@@ -164,6 +164,7 @@ static void test_weights_are_complete(void **state) {
     for (int round = 0; round < 4; round++) {
         random_source source = random_start(options.seed, 20 + (uint64_t)round);
         mha_problem p = mha_random(&source);
+        p.desc.attention_variant = "attention_portable";
         play_delay(round % 2 ? "0,6" : "6,1,0");
         mha_run(&p);
         play_delay("");
@@ -189,6 +190,7 @@ static void test_events_cover_the_last_command(void **state) {
     for (int round = 0; round < rounds(); round++) {
         random_source source = random_start(options.seed, 40 + (uint64_t)round);
         problem p = problem_random(&source, 1ull << FEATURE_SCORES | 1ull << FEATURE_KV_CHUNK | 1ull << FEATURE_LSE);
+        p.desc.variant = "attention_portable";
         oclattn_error error;
         char message[PROBLEM_MESSAGE_SIZE];
         play_random_delays(&source);
@@ -233,5 +235,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_chains_of_mha, stop_delays),
     };
     setenv("OCLATTN_LAYER_DELAY", "", 1);
+    options.few_programs = true;
     return fault_layer_is_loaded() ? harness_run(argc, argv, tests, sizeof tests / sizeof *tests) : 77;
 }
