@@ -109,8 +109,7 @@ static void print_played(void) {
 
 /* ---- problems --------------------------------------------------------------------------------------------------- */
 
-static const char *const variants[] = {
-    NULL, NULL, "attention_portable", "attention_tiled_cpu", "attention_few_rows_cpu", "attention_tiled_gpu"};
+static const char *const variants[] = {NULL, NULL, "attention_portable", "attention_tiled_gpu"};
 
 static uint64_t random_features(random_source *source) {
     uint64_t features = 0;

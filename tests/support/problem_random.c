@@ -115,7 +115,7 @@ static void random_variant(problem *p, random_source *source, uint64_t features)
     d->v_dim = choice.v_dim;
     /* Where few rows, or another type of device, would take another. */
     static const char *const variants[] = {"attention_tiled_cpu", "attention_tiled_gpu", "attention_portable"};
-    if (random_one_in(source, 2) && d->head_dim <= 256 && d->v_dim <= 256) {
+    if (!options.few_programs && random_one_in(source, 2) && d->head_dim <= 256 && d->v_dim <= 256) {
         d->variant = variants[random_between(source, 0, 2)];
     }
     limit_work(d);
