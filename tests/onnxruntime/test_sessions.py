@@ -218,3 +218,67 @@ def test_devices_say_what_they_are():
     assert oclattn_onnxruntime.get_ep_names() == [device.ep_name]
     assert device.ep_vendor
     assert ort.OrtHardwareDeviceType.CPU == device.device.type
+
+
+def test_inside_a_branch(rng):
+    """Attention in the body of an If, with inputs from outside of it, and another kind in the other body."""
+    q, k, v = (rng.standard_normal((1, 2, 5, 8)).astype(np.float32) for _ in range(3))
+
+    def body(name, **attributes):
+        node = onnx.helper.make_node("Attention", ["q", "k", "v"], [name], **attributes)
+        return onnx.helper.make_graph([node], name, [], [onnx.helper.make_tensor_value_info(name, 1, None)])
+
+    node = onnx.helper.make_node("If", ["causal"], ["y"], then_branch=body("yes", is_causal=1), else_branch=body("no"))
+    inputs = {"q": q, "k": k, "v": v, "causal": np.array(True)}
+    session = hosting.Session(hosting.model([node], inputs, {"y": 1}))
+    for causal in (True, False):
+        close(session.run({**inputs, "causal": np.array(causal)})["y"], reference.attention(q, k, v, causal=causal)[0])
+    if hosting.VERSION >= (1, 24): # 1.23 gives nodes of several graphs the same name, so they are left to it
+        assert session.assignment()[hosting.OURS] == ["Attention", "Attention"]
+
+
+def test_one_attention_feeds_another(rng):
+    q, k, v = (rng.standard_normal((1, 2, 5, 8)).astype(np.float32) for _ in range(3))
+    nodes = [onnx.helper.make_node("Attention", ["q", "k", "v"], ["a"]),
+             onnx.helper.make_node("Attention", ["a", "k", "a"], ["b"], is_causal=1)]
+    session = hosting.Session(hosting.model(nodes, {"q": q, "k": k, "v": v}, {"a": 1, "b": 1}))
+    outputs = session.run({"q": q, "k": k, "v": v})
+    a = reference.attention(q, k, v)[0]
+    close(outputs["a"], a)
+    close(outputs["b"], reference.attention(a, k, a, causal=True)[0])
+    session.assert_attention_is_ours(nodes=2)
+
+
+def test_a_cache_that_is_updated_in_place(rng):
+    """GroupQueryAttention whose present is bound to the memory of its past, as generation loops do."""
+    heads, width, room = 2, 16, 12
+    cache = [ort.OrtValue.ortvalue_from_numpy(np.zeros((1, heads, room, width), np.float32)) for _ in range(2)]
+    row = np.zeros((1, 1, heads * width), np.float32)
+    inputs = dict(query=row, key=row, value=row, past_key=np.zeros((1, heads, room, width), np.float32),
+                  past_value=np.zeros((1, heads, room, width), np.float32), seqlens_k=np.zeros(1, np.int32),
+                  total_sequence_length=np.array(1, np.int32))
+    model = hosting.node_model("GroupQueryAttention", inputs, ["y", "present_key", "present_value"], dynamic=True,
+                               domain="com.microsoft", num_heads=heads, kv_num_heads=heads)
+    session = hosting.Session(model)
+    past = np.zeros((2, 1, heads, 0, width))
+    for step in range(room):
+        q, k, v = (rng.standard_normal((1, 1, heads * width)).astype(np.float32) for _ in range(3))
+        past = np.concatenate([past, np.stack([split(k, heads), split(v, heads)])], 3)
+        binding = session.session.io_binding()
+        for name, array in (("query", q), ("key", k), ("value", v), ("seqlens_k", np.array([step], np.int32)),
+                            ("total_sequence_length", np.array(step + 1, np.int32))):
+            binding.bind_cpu_input(name, array)
+        binding.bind_output("y")
+        for i, part in enumerate(("key", "value")):
+            binding.bind_ortvalue_input("past_" + part, cache[i])
+            binding.bind_ortvalue_output("present_" + part, cache[i])
+        session.session.run_with_iobinding(binding)
+        y = binding.copy_outputs_to_cpu()[0]
+        close(split(y, heads), reference.attention(split(q, heads), *past)[0])
+        for i in range(2):
+            assert (cache[i].numpy()[:, :, :step + 1] == past[i].astype(np.float32)).all()
+    session.assert_attention_is_ours(runs=room)
+
+
+def split(rows, heads):
+    return rows.reshape(1, rows.shape[1], heads, -1).transpose(0, 2, 1, 3)
