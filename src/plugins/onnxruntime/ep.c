@@ -33,6 +33,14 @@ static bool belongs_to_another(const ep_provider *provider, const ort_node *node
            name != NULL && name[0] != '\0' && strcmp(name, EP_NAME) != 0;
 }
 
+static oclattn_status check_graph(const ep_provider *provider, oclattn_error *error) {
+    if (provider->host.one_graph && provider->has_nodes) {
+        return refuse(error, OCLATTN_UNSUPPORTED,
+                      "nodes in another graph of the model are claimed already; ONNX Runtime 1.24 takes more");
+    }
+    return OCLATTN_OK;
+}
+
 /* Not to claim a node is no error: the host has others who can. */
 static oclattn_status consider_node(const ep_provider *provider, const ort_node *node, ort_support_info *info,
                                     oclattn_error *error) {
@@ -42,6 +50,9 @@ static oclattn_status consider_node(const ep_provider *provider, const ort_node 
         return OCLATTN_OK;
     }
     oclattn_status status = node_read(&provider->host, node, &read, &reason);
+    if (status == OCLATTN_OK) {
+        status = check_graph(provider, &reason);
+    }
     if (status == OCLATTN_OK) {
         status = claim_node(provider, &read, &reason);
     }
@@ -142,6 +153,7 @@ static ort_status *compile(ort_ep *ep, const ort_graph **graphs, const ort_node 
     oclattn_error error;
     ep_provider *provider = (struct ep_provider *)ep;
     (void)context_nodes;
+    provider->has_nodes = true;
     for (size_t i = 0; i < count; ++i) {
         if (compile_one(provider, graphs[i], fused[i], &infos[i], &error) != OCLATTN_OK) {
             release_infos(ep, infos, i + 1);

@@ -17,6 +17,7 @@ typedef struct ep_provider {
     memory_access access;
     plan_cache plans;
     lane_pool lanes;
+    bool has_nodes; /* compiled ones */
 } ep_provider;
 
 oclattn_status provider_create(const ort_host *host, const ort_session_options *session, ep_provider **created,

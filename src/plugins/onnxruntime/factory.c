@@ -1,5 +1,6 @@
 /* liboclattn_onnxruntime.so: an execution provider for ONNX Runtime that computes its attention nodes by oclattn. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "ep.h"
 
@@ -81,6 +82,12 @@ static ort_status *create_data_transfer(ort_factory *table, void **transfer) {
     return NULL;
 }
 
+/* Version 1.23 gives the first claimed node of every graph the same name, and then takes the second of them for a
+ * mistake. */
+static bool is_1_23(const ort_api_base *base) {
+    return strncmp(base->GetVersionString(), "1.23.", 5) == 0;
+}
+
 static ep_factory *factory_create(const ort_api *api, const ort_logger *logger) {
     ep_factory *made = calloc(1, sizeof(*made));
     if (made == NULL) {
@@ -120,6 +127,7 @@ ort_status *CreateEpFactories(const char *registration_name, const ort_api_base 
     if (made == NULL) {
         return fail(base, "oclattn: no memory for an execution provider");
     }
+    made->host.one_graph = is_1_23(base);
     factories[0] = &made->table;
     *count = 1;
     return NULL;

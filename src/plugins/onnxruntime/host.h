@@ -19,6 +19,7 @@ typedef struct ort_host {
     const ort_ep_api *ep_api;
     const ort_logger *logger; /* NULL: nowhere to log to */
     oclattn_log_level level;  /* lines above it are not written */
+    bool one_graph;           /* it takes claimed nodes in one graph of a model only */
 } ort_host;
 
 /* Fills *error and returns its status. */
