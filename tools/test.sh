@@ -180,9 +180,11 @@ under_valgrind() {
 inside_pytorch() {
     local i packages
     if ! packages=$("$cache/python/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); then
-        skip "inside PyTorch" "the environment with pytest is missing"
+        skip "inside PyTorch, models of others inside ONNX Runtime" "the environment with pytest is missing"
         return 0
     fi
+    OCLATTN_TEST_DEVICES=${devices[*]} PYTHONPATH=$packages step "models of others inside ONNX Runtime" \
+        "$root/tests/onnxruntime/run.sh" "$("$environment")/bin/python" "$out/gcc" models || true
     for i in "${!devices[@]}"; do
         OCLATTN_DEVICE=${devices[i]} PYTHONPATH=$packages step "inside PyTorch, on ${names[i]}" \
             "$root/tests/python/run.sh" "$("$environment")/bin/python" "$out/gcc/lib/liboclattn.so" hosts || true
@@ -199,7 +201,7 @@ inside_onnxruntime() {
         for i in "${!devices[@]}"; do
             name="inside ONNX Runtime $version, on ${names[i]}"
             OCLATTN_DEVICE=${devices[i]} step "$name" \
-                "$root/tests/onnxruntime/run.sh" "$environment/bin/python" "$out/gcc" || true
+                "$root/tests/onnxruntime/run.sh" "$environment/bin/python" "$out/gcc" plugin || true
             list_skips "$(log_of "$name")"
         done
     done

@@ -9,9 +9,10 @@ usage() {
     cat <<'END_OF_USAGE'
 Usage: tools/compare/environment.sh [COMMAND [ARGUMENT...]]
 
-Makes a virtual environment with PyTorch, ONNX Runtime, ggml and numpy, of fixed versions, then runs COMMAND with that
-environment's python first on PATH, or prints the environment's folder when there is none. About 3 GB are downloaded
-the first time; later runs start at once and need no network. An interrupted run is taken up by the next one.
+Makes a virtual environment with PyTorch, ONNX Runtime, ggml, numpy and transformers, of fixed versions, then runs
+COMMAND with that environment's python first on PATH, or prints the environment's folder when there is none. About 3 GB
+are downloaded the first time; later runs start at once and need no network. An interrupted run is taken up by the next
+one.
 
     tools/compare/environment.sh python tools/compare/accuracy.py
 
@@ -49,7 +50,7 @@ install_all() {
     TMPDIR=$cache/downloads "$venv/bin/pip" install --quiet --no-cache-dir --disable-pip-version-check --retries 5 \
         -r "$wanted" >&2
     rm -rf "$cache/downloads"
-    "$venv/bin/python" -c 'import numpy, ml_dtypes, torch, onnx, onnxruntime'
+    "$venv/bin/python" -c 'import numpy, ml_dtypes, torch, onnx, onnxruntime, onnxscript, transformers'
     cp "$wanted" "$stamp.new"
     mv "$stamp.new" "$stamp"
 }
