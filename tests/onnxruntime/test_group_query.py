@@ -161,6 +161,7 @@ class Case:
                 length = self.arrays["past_key"].shape[2] if o.room else o.total
                 assert result[name].shape == (o.batch, o.kv_heads, length, o.head_dim)
                 checks.check_output(result[name][b:b + 1, :, :exact.shape[1]], exact[None], o.kind)
+                assert not o.past or (result[name][b, :, exact.shape[1]:] == 0).all()
         if o.cpu_has_it:
             checks.check_beside_cpu(result, model, self.arrays, o.kind, rows)
 
@@ -241,6 +242,12 @@ def test_options_together(seed):
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_options_together_with_own_memory(seed, own_memory):
     test_options_together(seed)
+
+
+def test_scale_0_is_the_default(rng):
+    case = Case(Options(), rng)
+    case.options.scale = 0.0
+    case.check()
 
 
 def test_a_window_of_w_keys(rng):

@@ -216,6 +216,14 @@ def test_options_together_with_own_memory(seed, own_memory):
     test_options_together(seed)
 
 
+def test_a_past_counts_without_a_present(rng):
+    """The CPU provider does not read it, or reads something else."""
+    case = Case(Options(past=6), rng)
+    case.options.present = False
+    result = hosting.run_ours(case.model(), case.arrays)["output"]
+    checks.check_output(result, checks.merge(case.exact), "f32")
+
+
 def test_scale_0_is_the_default(rng):
     case = Case(Options(), rng)
     case.options.scale = 0.0

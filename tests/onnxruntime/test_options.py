@@ -93,7 +93,19 @@ def packed(x):
 DOUBLE = ONES.astype(np.float64)
 hosting.ONNX_TYPES[DOUBLE.dtype] = 11
 QUERY = packed(ONES)
+GROUPED = {"query": QUERY, "key": QUERY, "value": QUERY, "past_key": None, "past_value": None,
+           "seqlens_k": np.array([3], np.int32), "total_sequence_length": np.array(4, np.int32)}
 UNCLAIMED = {
+    "negative scale": refused("Attention", INPUTS, ["Y"], "scale -0.5", scale=-0.5),
+    "scores of MultiHeadAttention": refused("MultiHeadAttention", {"query": QUERY, "key": QUERY, "value": QUERY},
+                                            ["Y", "", "", "qk"], "output qk", domain="com.microsoft", num_heads=2),
+    "scores of GroupQueryAttention": refused("GroupQueryAttention", GROUPED, ["Y", "k", "v", "qk"], "qk",
+                                             domain="com.microsoft", num_heads=2, kv_num_heads=2, qk_output=1),
+    "positions": refused("GroupQueryAttention",
+                         {**GROUPED, "cos_cache": np.ones((9, 4), np.float32),
+                          "sin_cache": np.ones((9, 4), np.float32), "position_ids": np.zeros((1, 4), np.int64)},
+                         ["Y", "k", "v"], "position_ids", domain="com.microsoft", num_heads=2, kv_num_heads=2,
+                         do_rotary=1),
     "f64": refused("Attention", {"Q": DOUBLE, "K": DOUBLE, "V": DOUBLE}, ["Y"], "float"),
     "another operator": refused("Attention", {"input": QUERY, "weights": np.ones((16, 48), np.float32),
                                               "bias": np.ones(48, np.float32)}, ["Y"], "Attention.*com.microsoft",
@@ -107,6 +119,11 @@ UNCLAIMED = {
                               "mask": np.ones((1, 4), np.int32)}, ["Y"], "mask_filter_value", domain="com.microsoft",
                              num_heads=2, mask_filter_value=-1.0),
 }
+if hosting.VERSION >= (1, 32): # where these are
+    UNCLAIMED["a cache of a window's size"] = refused(
+        "GroupQueryAttention", {**GROUPED, "past_key": ONES, "past_value": ONES}, ["Y", "k", "v"],
+        "sliding_window_cache", domain="com.microsoft", num_heads=2, kv_num_heads=2, local_window_size=2,
+        sliding_window_cache=1)
 
 
 @pytest.mark.parametrize("name", UNCLAIMED)
