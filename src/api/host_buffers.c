@@ -22,7 +22,8 @@ void host_buffers_close(host_buffers *buffers) {
     }
 }
 
-/* Two buffers over the same memory are undefined behaviour, as parts of a packed QKV matrix would be: those are copied. */
+/* Two buffers over the same memory are undefined behaviour, as parts of a packed QKV matrix would be: those are copied.
+ */
 static bool overlaps_another(const host_buffers *buffers, const void *memory, size_t bytes) {
     const uintptr_t begin = (uintptr_t)memory;
     for (size_t i = 0; i < buffers->count; ++i) {
@@ -32,6 +33,18 @@ static bool overlaps_another(const host_buffers *buffers, const void *memory, si
         }
     }
     return false;
+}
+
+/* A driver that uses memory in place only from a certain boundary on would copy what begins elsewhere: on CPUs the
+ * buffer begins at the boundary before the tensor, and the device never touches the bytes between. Other devices may
+ * use memory in place in ways that reach beyond a tensor. */
+static size_t bytes_before(const device_caps *caps, const void *memory, size_t element_bytes) {
+    const size_t boundary = caps->memory_base_align_bits / 8;
+    if ((caps->type & CL_DEVICE_TYPE_CPU) == 0 || boundary == 0) {
+        return 0;
+    }
+    const size_t bytes = (uintptr_t)memory % boundary;
+    return bytes % element_bytes == 0 ? bytes : 0;
 }
 
 oclattn_status host_buffers_add(host_buffers *buffers, const tensor_spec *spec, const void *memory,
@@ -48,16 +61,23 @@ oclattn_status host_buffers_add(host_buffers *buffers, const tensor_spec *spec, 
     }
     const size_t bytes = (size_t)tensor_extent(spec) * spec->element_bytes;
     const bool shared = buffers->context->caps.host_unified_memory && !overlaps_another(buffers, memory, bytes);
-    const cl_mem_flags flags = (spec->output ? CL_MEM_READ_WRITE : CL_MEM_READ_ONLY) |
-                               (shared ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR);
+    const cl_mem_flags flags =
+        (spec->output ? CL_MEM_READ_WRITE : CL_MEM_READ_ONLY) | (shared ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR);
+    const size_t before = shared ? bytes_before(&buffers->context->caps, memory, spec->element_bytes) : 0;
     cl_int code = CL_SUCCESS;
     /* OpenCL takes no pointer to const; READ_ONLY memory is not written. */
-    tensor->buffer = clCreateBuffer(buffers->context->cl, flags, bytes, (void *)(uintptr_t)memory, &code);
+    void *begin = (void *)((uintptr_t)memory - before);
+    tensor->buffer = clCreateBuffer(buffers->context->cl, flags, before + bytes, begin, &code);
     if (code != CL_SUCCESS) {
         return error_from_cl(error, code, "clCreateBuffer for a tensor");
     }
-    buffers->items[buffers->count++] = (host_buffer){
-        .buffer = tensor->buffer, .memory = memory, .bytes = bytes, .output = spec->output, .shared = shared};
+    tensor->offset = (int64_t)(before / spec->element_bytes);
+    buffers->items[buffers->count++] = (host_buffer){.buffer = tensor->buffer,
+                                                     .memory = memory,
+                                                     .before = before,
+                                                     .bytes = bytes,
+                                                     .output = spec->output,
+                                                     .shared = shared};
     return OCLATTN_OK;
 }
 
@@ -107,8 +127,8 @@ static cl_int bring_back(const host_buffers *buffers, const host_buffer *item) {
                                    (void *)(uintptr_t)item->memory, 0, NULL, NULL);
     }
     cl_int code = CL_SUCCESS;
-    void *mapped = clEnqueueMapBuffer(buffers->queue, item->buffer, CL_TRUE, CL_MAP_READ, 0, item->bytes, 0, NULL,
-                                      NULL, &code);
+    void *mapped = clEnqueueMapBuffer(buffers->queue, item->buffer, CL_TRUE, CL_MAP_READ, item->before, item->bytes, 0,
+                                      NULL, NULL, &code);
     return code == CL_SUCCESS ? clEnqueueUnmapMemObject(buffers->queue, item->buffer, mapped, 0, NULL, NULL) : code;
 }
 

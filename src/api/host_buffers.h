@@ -11,8 +11,8 @@ enum { MOST_HOST_BUFFERS = 32 };
 typedef struct host_buffer {
     cl_mem buffer;
     const void *memory;
-    size_t bytes;
-    bool output, shared; /* shared: the buffer is the memory */
+    size_t before, bytes; /* before: of the buffer, before the memory */
+    bool output, shared;  /* shared: the buffer is the memory */
 } host_buffer;
 
 typedef struct host_buffers {
