@@ -15,6 +15,7 @@ from ._library import call, fresh, lib
 MOST_PLANS = 64
 _READ_WRITE, _READ_ONLY, _USE_HOST_PTR, _COPY_HOST_PTR = 1 << 0, 1 << 2, 1 << 3, 1 << 5
 _MAP_READ, _BLOCKING = 1 << 0, 1
+_MEM_BASE_ADDR_ALIGN = 0x1019
 _OUT_OF_MEMORY_CODES = (-4, -5, -6, -61)
 
 
@@ -82,9 +83,18 @@ class Context:
         info = fresh(s.DeviceInfo)
         call("oclattn_context_device_info", self.handle, c.byref(info))
         self.device = from_info(info)
+        self.boundary = self._boundary()
         self._lock = threading.Lock()
         self._lanes: List[Lane] = []
         self._plans: "collections.OrderedDict[Tuple[str, bytes], Plan]" = collections.OrderedDict()
+
+    def _boundary(self) -> int:
+        """In bytes: where memory must begin for a CPU's driver to use it in place. Other devices may use memory in place
+        in ways that reach beyond an array, so theirs is 1: wherever it begins."""
+        bits = c.c_uint32()
+        _check_cl("clGetDeviceInfo", lib.clGetDeviceInfo(self.device_id, _MEM_BASE_ADDR_ALIGN, c.sizeof(bits),
+                                                         c.byref(bits), None))
+        return max(1, bits.value // 8) if self.device.kind == "cpu" else 1
 
     def plan(self, function: str, desc: c.Structure) -> Plan:
         """The plan of a descriptor that holds no pointers, made at most once while it stays among the last used."""
@@ -155,6 +165,12 @@ class Memory:
         self._buffers.append(_make("clCreateBuffer", self.context.cl, flags, size, address))
         return self._buffers[-1]
 
+    def _begin(self, address: int, itemsize: int) -> int:
+        """Where the buffer of memory at `address` begins: at the boundary before it, if whole items lie between. The device
+        never touches those."""
+        before = address % self.context.boundary if self.context.device.host_unified_memory else 0
+        return address - before if before % itemsize == 0 else address
+
     def _groups(self) -> Iterator[List[Tuple[s.Tensor, View]]]:
         group: List[Tuple[s.Tensor, View]] = []
         end = 0
@@ -170,7 +186,7 @@ class Memory:
     def create(self) -> None:
         share = self.context.device.host_unified_memory
         for group in self._groups():
-            start = group[0][1].address
+            start = self._begin(group[0][1].address, max(view.itemsize for _, view in group))
             if any((view.address - start) % view.itemsize for _, view in group):
                 for tensor, view in group:
                     tensor.buffer = self._buffer(view.address, view.nbytes, _READ_ONLY, False)
@@ -180,7 +196,9 @@ class Memory:
             for tensor, view in group:
                 tensor.buffer, tensor.offset = buffer, (view.address - start) // view.itemsize
         for tensor, view in self._outputs:
-            tensor.buffer = self._buffer(view.address, view.nbytes, _READ_WRITE, share)
+            start = self._begin(view.address, view.itemsize)
+            tensor.buffer = self._buffer(start, view.address + view.nbytes - start, _READ_WRITE, share)
+            tensor.offset = (view.address - start) // view.itemsize
 
     def read_back(self, queue: int) -> None:
         """A map brings shared memory up to date, a read fills memory of its own."""
@@ -189,8 +207,8 @@ class Memory:
                 _check_cl("clEnqueueReadBuffer", lib.clEnqueueReadBuffer(
                     queue, tensor.buffer, _BLOCKING, 0, view.nbytes, view.address, 0, None, None))
                 continue
-            mapped = _make("clEnqueueMapBuffer", queue, tensor.buffer, _BLOCKING, _MAP_READ, 0, view.nbytes, 0, None,
-                           None)
+            mapped = _make("clEnqueueMapBuffer", queue, tensor.buffer, _BLOCKING, _MAP_READ,
+                           tensor.offset * view.itemsize, view.nbytes, 0, None, None)
             _check_cl("clEnqueueUnmapMemObject",
                       lib.clEnqueueUnmapMemObject(queue, tensor.buffer, mapped, 0, None, None))
 

@@ -48,6 +48,7 @@ _PROTOTYPES = {
     "oclattn_mha_enqueue": (c.c_int, [_HANDLE, _HANDLE, _POINTER, c.c_uint32, _POINTER, _POINTER, _POINTER]),
     "oclattn_weights_destroy": (None, [_HANDLE]),
     # Of the OpenCL loader that the library itself is linked with: the dynamic linker finds them through it.
+    "clGetDeviceInfo": (c.c_int32, [_HANDLE, c.c_uint32, c.c_size_t, _POINTER, _POINTER]),
     "clCreateCommandQueue": (_HANDLE, [_HANDLE, _HANDLE, c.c_uint64, _POINTER]),
     "clReleaseCommandQueue": (c.c_int32, [_HANDLE]),
     "clCreateBuffer": (_HANDLE, [_HANDLE, c.c_uint64, c.c_size_t, _POINTER, _POINTER]),
