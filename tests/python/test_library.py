@@ -208,3 +208,21 @@ def test_a_process_that_leaves_everything_open_ends_well():
                   "q = np.ones((1, 1, 2, 8), np.float32)\n"
                   "for device in oclattn.devices(): oclattn.attention(q, q, q, device=device)\n")
     assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+def placed(array, offset):
+    """A copy that begins `offset` bytes after a page does."""
+    memory = np.zeros(array.nbytes + 8192, np.uint8)
+    start = -memory.ctypes.data % 4096 + offset
+    copy = memory[start:start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_arrays_begin_anywhere(rng, dtype):
+    q, k, v = rng.standard_normal((3, 2, 3, 4, 16)).astype(dtype)
+    expected = oclattn.attention(q, k, v)
+    for step in (1, 2, 8, 16, 25, 48):
+        offsets = [step * n * q.itemsize for n in (1, 2, 3)]
+        assert np.array_equal(oclattn.attention(*map(placed, (q, k, v), offsets)), expected)
