@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROFILES = 10, LONG_PROFILES = 400, PROBLEMS = 6, MOST_VALUES = 12, MOST_FAILURES = 5 };
+enum { PROFILES = 4, LONG_PROFILES = 400, PROBLEMS = 5, MOST_VALUES = 12, MOST_FAILURES = 5 };
 
 /* Of each setting one value is drawn; NULL leaves it alone. */
 typedef struct played_setting {
@@ -169,11 +169,36 @@ static bool run_profile(uint64_t profile) {
     return right;
 }
 
+/* Their work-items are large: as many as other kernels have in a work-group elsewhere would overrun a thread's stack.
+ */
+static void test_variants_of_cpus_elsewhere(void **state) {
+    static const char *const names[] = {"attention_tiled_cpu", "attention_few_rows_cpu"};
+    char spec[32];
+    (void)state;
+    snprintf(spec, sizeof spec, "%d:%d", device.info.platform_index, device.info.device_index);
+    device_close();
+    play("DEVICE_TYPE", "4");
+    assert_true(device_open(spec));
+    for (int i = 0; i < 2; i++) {
+        random_source source = random_start(11, (uint64_t)i);
+        problem p = problem_new(2, 1, 1, i ? 4 : 200, 70, 256, 256);
+        p.desc.variant = names[i];
+        problem_allocate(&p, &source);
+        problem_fill(&p, &source, 0);
+        assert_problem(&p);
+        problem_free(&p);
+    }
+    device_close();
+    play_nothing(NULL);
+    assert_true(device_open(spec));
+}
+
 /* The profiles are the same every day, since each brings kernels to compile; with --long the seed draws them. */
 static void test_random_limits(void **state) {
     (void)state;
     const int64_t usual = options.is_long ? LONG_PROFILES : PROFILES;
     const int64_t count = options.count >= 0 ? options.count : usual;
+    const char *const given = options.device;
     char spec[32];
     int failures = 0;
     snprintf(spec, sizeof spec, "%d:%d", device.info.platform_index, device.info.device_index);
@@ -189,6 +214,7 @@ static void test_random_limits(void **state) {
         }
     }
     play_nothing(NULL);
+    options.device = given;
     if (failures) {
         fail_msg("%d profiles failed", failures);
     }
@@ -196,6 +222,7 @@ static void test_random_limits(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_variants_of_cpus_elsewhere, play_nothing, play_nothing),
         cmocka_unit_test_setup_teardown(test_random_limits, play_nothing, play_nothing),
     };
     return fault_layer_is_loaded() ? harness_run(argc, argv, tests, sizeof tests / sizeof *tests) : 77;

@@ -175,12 +175,12 @@ static void show_options(const attention_plan *self, char options[PART_OPTIONS_S
     attention_add_narrow_option(&self->base.context->caps, options);
 }
 
-/* A kernel for groups of one size is built alone: it may be built twice, and its names are like those of other kernels.
- */
+/* A kernel for groups of several work-items is built alone: it may be built twice, and its names are like those of other
+ * kernels. */
 static void add_parts(const oclattn_plan *plan, program_parts *parts) {
     const attention_plan *self = (const attention_plan *)plan;
     char options[PART_OPTIONS_SIZE];
-    if (attention_group_size(self->chosen->id, &self->tuned, &self->problem.desc) == 0) {
+    if (attention_group_size(self->chosen->id, &self->tuned, &self->problem.desc) <= 1) {
         attention_build_options(self->chosen->id, &self->tuned, &plan->context->caps, &self->problem.desc, false, true,
                                 options);
         parts_add(parts, self->chosen->name, options);

@@ -147,11 +147,17 @@ static int64_t gpu_items(const tuning *tuned, const attention_problem *problem, 
 }
 
 size_t attention_group_size(variant_id id, const tuning *tuned, const oclattn_attention_desc *desc) {
-    if (id != VARIANT_ATTENTION_TILED_GPU) {
+    switch (id) {
+    case VARIANT_ATTENTION_TILED_GPU: {
+        const gpu_tiles tiles = gpu_tiles_of(tuned, desc);
+        return (size_t)gpu_tile_items(&tiles);
+    }
+    case VARIANT_ATTENTION_TILED_CPU:
+    case VARIANT_ATTENTION_FEW_ROWS_CPU:
+        return 1; /* one of their work-items takes 100 KB and more of a thread's stack: 64 are too many */
+    default:
         return 0;
     }
-    const gpu_tiles tiles = gpu_tiles_of(tuned, desc);
-    return (size_t)gpu_tile_items(&tiles);
 }
 
 void attention_add_narrow_option(const device_caps *caps, char options[PART_OPTIONS_SIZE]) {

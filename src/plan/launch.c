@@ -39,6 +39,7 @@ static oclattn_status largest_local_size(const oclattn_context *context, const p
     if (context->caps.max_work_item_sizes[0] > 0) {
         *most = smaller(*most, context->caps.max_work_item_sizes[0]);
     }
+    *most = *most == 0 ? 1 : *most;
     return OCLATTN_OK;
 }
 
@@ -67,7 +68,7 @@ static oclattn_status settle_local_size(const oclattn_context *context, const ke
     if (source->exact_local > 0) {
         return settle_exact_size(context, source->exact_local, most, kernel, error);
     }
-    kernel->local = most == 0 ? 1 : smaller(source->preferred_local, most);
+    kernel->local = smaller(source->preferred_local, most);
     return OCLATTN_OK;
 }
 
