@@ -81,26 +81,32 @@ static inline float4 block_quad(const row_block *rows, int type, __local const u
 #endif
 }
 
+#define CLEAR_SCORE(r, n) sums[r][n] = 0.0f;
+#define CLEAR_SCORES(r) INNER(KEYS, CLEAR_SCORE, r)
+#define LOAD_KEY(n) key[n] = block_quad(keys, K_TYPE, memory->block, x + n * COLUMN_ITEMS, at);
+#define ADD_SCORE(r, n) sums[r][n] = add_dot_quad(query[r], key[n], sums[r][n]);
+#define ADD_SCORES(r)                                                                                                 \
+    query[r] = local_quad(memory->queries, (y + r * ROW_ITEMS) * LOCAL_ROW + at, Q_TYPE);                             \
+    INNER(KEYS, ADD_SCORE, r)
+#define KEEP_SCORE(r, n) memory->scores[(y + r * ROW_ITEMS) * SCORE_ROW + x + n * COLUMN_ITEMS] = sums[r][n] * p->scale;
+#define KEEP_SCORES(r) INNER(KEYS, KEEP_SCORE, r)
+
 /* ROWS x KEYS scores of work-item (x, y). */
-static void score_block(const attention_params *p, const row_block *keys, int x, int y, __local tile_memory *memory)
+static inline void score_block(const attention_params *p, const row_block *keys, int x, int y,
+                               __local tile_memory *memory)
 {
     float sums[ROWS][KEYS];
-    EACH_SUM(ROWS, KEYS, r, n) { sums[r][n] = 0.0f; }
+    OUTER(ROWS, CLEAR_SCORES)
     PLAIN_LOOP
     for (int d = 0; d < p->head_dim; d += QUAD * UNROLL) {
         EACH(UNROLL, u) {
-            float4 key[KEYS];
-            EACH(KEYS, n) { key[n] = block_quad(keys, K_TYPE, memory->block, x + n * COLUMN_ITEMS, d + u * QUAD); }
-            EACH(ROWS, r) {
-                const int at = (y + r * ROW_ITEMS) * LOCAL_ROW + d + u * QUAD;
-                const float4 query = local_quad(memory->queries, at, Q_TYPE);
-                EACH(KEYS, n) { sums[r][n] = add_dot_quad(query, key[n], sums[r][n]); }
-            }
+            const int at = d + u * QUAD;
+            float4 key[KEYS], query[ROWS];
+            OUTER(KEYS, LOAD_KEY)
+            OUTER(ROWS, ADD_SCORES)
         }
     }
-    EACH_SUM(ROWS, KEYS, r, n) {
-        memory->scores[(y + r * ROW_ITEMS) * SCORE_ROW + x + n * COLUMN_ITEMS] = sums[r][n] * p->scale;
-    }
+    OUTER(ROWS, KEEP_SCORES)
 }
 
 /* Whether V holds something that is not finite; each work-item looks at a part of it. */
@@ -121,33 +127,43 @@ static inline float4 add_value(float weight, float4 value, float4 sum, bool skip
     return skips_hidden && IS_HIDDEN(weight) ? sum : multiply_add_quad(weight, value, sum);
 }
 
-/* o = o * shrink + sum_j weight_j v_j. Columns that V does not have are left alone by all work-items alike. */
-static inline void add_block(const row_block *values, int x, int y, __local const tile_memory *memory, bool skips_hidden,
-                             float4 o[ROWS][COLUMN_QUADS])
-{
-    EACH(COLUMN_QUADS, n) {
-        const int c = (x + n * COLUMN_ITEMS) * QUAD;
-        if (n * COLUMN_ITEMS * QUAD < values->width) {
-            float4 sums[ROWS];
-            EACH(ROWS, r) { sums[r] = 0.0f; }
-            PLAIN_LOOP
-            for (int j = 0; j < values->count; j += QUAD) {
-                const float4 v0 = block_quad(values, V_TYPE, memory->block, j, c);
-                const float4 v1 = block_quad(values, V_TYPE, memory->block, j + 1, c);
-                const float4 v2 = block_quad(values, V_TYPE, memory->block, j + 2, c);
-                const float4 v3 = block_quad(values, V_TYPE, memory->block, j + 3, c);
-                EACH(ROWS, r) {
-                    const float4 weights =
-                        *(__local const float4 *)(memory->scores + (y + r * ROW_ITEMS) * SCORE_ROW + j);
-                    sums[r] = add_value(weights.x, v0, sums[r], skips_hidden);
-                    sums[r] = add_value(weights.y, v1, sums[r], skips_hidden);
-                    sums[r] = add_value(weights.z, v2, sums[r], skips_hidden);
-                    sums[r] = add_value(weights.w, v3, sums[r], skips_hidden);
-                }
-            }
-            EACH(ROWS, r) { o[r][n] = multiply_add_quad(memory->shrink[y + r * ROW_ITEMS], o[r][n], sums[r]); }
-        }
+#define CLEAR_VALUE(r) part[r] = 0.0f;
+#define ADD_VALUES(r)                                                                                                 \
+    weights = *(__local const float4 *)(memory->scores + (y + r * ROW_ITEMS) * SCORE_ROW + j);                        \
+    part[r] = add_value(weights.x, v0, part[r], skips_hidden);                                                        \
+    part[r] = add_value(weights.y, v1, part[r], skips_hidden);                                                        \
+    part[r] = add_value(weights.z, v2, part[r], skips_hidden);                                                        \
+    part[r] = add_value(weights.w, v3, part[r], skips_hidden);
+#define ADD_PART(n, r) sums[r][n] = multiply_add_quad(memory->shrink[y + r * ROW_ITEMS], sums[r][n], part[r]);
+/* Columns that V does not have are left alone by all work-items alike. */
+#define ADD_COLUMNS(n)                                                                                                \
+    if (n * COLUMN_ITEMS * QUAD < values->width) {                                                                    \
+        add_columns(values, (x + n * COLUMN_ITEMS) * QUAD, y, memory, skips_hidden, part);                            \
+        INNER(ROWS, ADD_PART, n)                                                                                      \
     }
+
+/* part_i = sum_j weight_ij v_j, for the quad of columns that begins with c. */
+static inline void add_columns(const row_block *values, int c, int y, __local const tile_memory *memory,
+                               bool skips_hidden, float4 part[ROWS])
+{
+    OUTER(ROWS, CLEAR_VALUE)
+    PLAIN_LOOP
+    for (int j = 0; j < values->count; j += QUAD) {
+        const float4 v0 = block_quad(values, V_TYPE, memory->block, j, c);
+        const float4 v1 = block_quad(values, V_TYPE, memory->block, j + 1, c);
+        const float4 v2 = block_quad(values, V_TYPE, memory->block, j + 2, c);
+        const float4 v3 = block_quad(values, V_TYPE, memory->block, j + 3, c);
+        float4 weights;
+        OUTER(ROWS, ADD_VALUES)
+    }
+}
+
+/* sums = sums * shrink + sum_j weight_j v_j */
+static inline void add_block(const row_block *values, int x, int y, __local const tile_memory *memory, bool skips_hidden,
+                             float4 sums[ROWS][COLUMN_QUADS])
+{
+    float4 part[ROWS];
+    OUTER(COLUMN_QUADS, ADD_COLUMNS)
 }
 
 /* Takes the tile through the keys from `first` on. All work-items leave it behind a barrier. */
@@ -220,29 +236,33 @@ static inline row_target whole_target(const attention_params *p, int row, int x,
     return target;
 }
 
-/* The code that stores is long, so there is one copy of it: quads move up in their registers. */
+/* The code that stores is long, so there is one copy of it, in loops that are not unrolled: quads, and rows, move up in their
+ * registers. */
+#define NEXT_QUAD(n) sums[n] = sums[n + 1 < COLUMN_QUADS ? n + 1 : n];
+#define MOVE_QUAD(r, n) sums[r][n] = sums[r + 1 < ROWS ? r + 1 : r][n];
+#define NEXT_ROW(r) INNER(COLUMN_QUADS, MOVE_QUAD, r)
+
 static inline void store_row(const row_target *target, int v_dim, int x, float4 sums[COLUMN_QUADS])
 {
     PLAIN_LOOP
-    for (int n = 0; n < COLUMN_QUADS; ++n) {
-        const int c = (x + n * COLUMN_ITEMS) * QUAD;
+    for (int t = 0; t < COLUMN_QUADS; ++t) {
+        const int c = (x + t * COLUMN_ITEMS) * QUAD;
         if (c < v_dim) {
             const float4 value = target->is_zero ? (float4)0.0f : sums[0] * target->factor;
             store_quad(target->base, target->row, c, v_dim, target->type, value);
         }
-        EACH(COLUMN_QUADS - 1, t) { sums[t] = sums[t + 1]; }
+        OUTER(COLUMN_QUADS, NEXT_QUAD)
     }
 }
 
-/* As rows do. */
 static inline void write_rows(const attention_params *p, int x, int y, __local const tile_memory *memory,
                               float4 sums[ROWS][COLUMN_QUADS], output_buffer o, __global float *lse,
                               __global float *partial)
 {
     const bool in_parts = p->chunk_count > 1;
     PLAIN_LOOP
-    for (int r = 0; r < ROWS; ++r) {
-        const int row = y + r * ROW_ITEMS;
+    for (int t = 0; t < ROWS; ++t) {
+        const int row = y + t * ROW_ITEMS;
         if (in_parts ? memory->begin[row] < memory->end[row] : memory->kind[row] != ROW_ABSENT) {
             const float maximum = memory->maximum[row];
             const float sum = sum_of_row(memory, row);
@@ -250,9 +270,12 @@ static inline void write_rows(const attention_params *p, int x, int y, __local c
                                                : whole_target(p, row, x, maximum, sum, memory, o, lse);
             store_row(&target, p->v_dim, x, sums[0]);
         }
-        EACH_SUM(ROWS - 1, COLUMN_QUADS, t, n) { sums[t][n] = sums[t + 1][n]; }
+        OUTER(ROWS, NEXT_ROW)
     }
 }
+
+#define CLEAR_SUM(r, n) sums[r][n] = 0.0f;
+#define CLEAR_SUMS(r) INNER(COLUMN_QUADS, CLEAR_SUM, r)
 
 __kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) SUB_GROUP_ATTRIBUTE void
 attention_tiled_gpu(const attention_params params, ATTENTION_BUFFERS, __global float *partial)
@@ -271,7 +294,7 @@ attention_tiled_gpu(const attention_params params, ATTENTION_BUFFERS, __global f
     {
         float4 sums[ROWS][COLUMN_QUADS];
         const tile_view tile = locate_tile(p, &plan, item);
-        EACH_SUM(ROWS, COLUMN_QUADS, r, n) { sums[r][n] = 0.0f; }
+        OUTER(ROWS, CLEAR_SUMS)
         view_rows(p, &tile, bias_scale, slopes, sinks, q_lens, kv_lens, q_starts, kv_starts, offsets, memory);
         clear_softmax(memory);
         barrier(CLK_LOCAL_MEM_FENCE);

@@ -18,7 +18,7 @@ typedef struct gpu_request {
 int gpu_element_size(const gpu_request *request);
 
 /* The tiles for a problem. Where the rows that share K and V are no more than the work-items along them, one row each
- * is enough: the tile is as much lower. */
+ * is enough: the tile is lower, the group smaller, and the blocks of keys longer. */
 gpu_tiles gpu_tiles_for(const tuning *tuned, const gpu_request *request);
 
 int gpu_tile_items(const gpu_tiles *tiles); /* work-items of a group */

@@ -324,7 +324,7 @@ static oclattn_status run_attention(oclattn_context *context, const attention_ca
 static oclattn_status run_attention_variants(oclattn_context *context, const attention_case *chosen,
                                              oclattn_error *error) {
     static const char *const variants[] = {"attention_portable", "attention_tiled_cpu", "attention_tiled_gpu",
-                                            "attention_few_rows_cpu"};
+                                           "attention_few_rows_cpu"};
     oclattn_status status = OCLATTN_OK;
     for (size_t i = 0; i < sizeof variants / sizeof *variants && status == OCLATTN_OK; ++i) {
         status = run_attention(context, chosen, variants[i], error);

@@ -20,6 +20,16 @@
 #define PROJECTION(numbers, height, in, out)                                                                           \
     { .operation = TUNE_PROJECTION, .type = numbers, .batch = 1, .rows = height, .in_dim = in, .out_dim = out }
 
+/* Decoding, which takes lower tiles of the same grid, must not suffer. */
+#define GPU_ATTENTION(its_group, numbers, columns, odd_columns, words)                                                 \
+    {                                                                                                                  \
+        its_group, "attention_tiled_gpu", CL_DEVICE_TYPE_GPU, false, words,                                            \
+            {ATTENTION(numbers, 16, 16, 1024, 1024, columns), ATTENTION(numbers, 32, 8, 512, 512, columns)},           \
+            ATTENTION(numbers, 32, 8, 1, 4096, columns), {                                                             \
+            ODD_ATTENTION(numbers, odd_columns), ATTENTION(numbers, 6, 2, 1, 1023, odd_columns)                        \
+        }                                                                                                              \
+    }
+
 const tune_class tune_classes[] = {
     {TUNING_ATTENTION_64,
      "attention_tiled_cpu",
@@ -45,6 +55,12 @@ const tune_class tune_classes[] = {
      {ATTENTION(OCLATTN_F32, 4, 1, 512, 512, 256)},
      ATTENTION(OCLATTN_F16, 4, 1, 512, 512, 256),
      {ODD_ATTENTION(OCLATTN_F32, 203), ODD_ATTENTION(OCLATTN_F16, 203)}},
+    GPU_ATTENTION(TUNING_GPU_64_F16, OCLATTN_F16, 64, 59, "attention on GPUs, f16 and bf16, heads up to 64 wide"),
+    GPU_ATTENTION(TUNING_GPU_64_F32, OCLATTN_F32, 64, 59, "attention on GPUs, f32, heads up to 64 wide"),
+    GPU_ATTENTION(TUNING_GPU_128_F16, OCLATTN_F16, 128, 99, "attention on GPUs, f16 and bf16, heads up to 128 wide"),
+    GPU_ATTENTION(TUNING_GPU_128_F32, OCLATTN_F32, 128, 99, "attention on GPUs, f32, heads up to 128 wide"),
+    GPU_ATTENTION(TUNING_GPU_256_F16, OCLATTN_F16, 256, 203, "attention on GPUs, f16 and bf16, heads up to 256 wide"),
+    GPU_ATTENTION(TUNING_GPU_256_F32, OCLATTN_F32, 256, 203, "attention on GPUs, f32, heads up to 256 wide"),
     {TUNING_PROJECTION,
      "projection_tiled_cpu",
      CL_DEVICE_TYPE_CPU,
