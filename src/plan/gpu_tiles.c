@@ -59,7 +59,7 @@ static const gpu_row gpu_rows[] = {
        {TILES(4, 2, 8, 16, 1, 1), .sub_groups = 1, .sub_group_size = 8}},
       {{TILES(4, 2, 8, 16, 1, 1), .sub_groups = 1, .sub_group_size = 8},
        {TILES(4, 1, 8, 16, 1, 1), .sub_groups = 1, .sub_group_size = 8}},
-      {{TILES(2, 2, 8, 16, 1, 1), .sub_groups = 1, .sub_group_size = 8},
+      {{TILES(2, 2, 8, 16, 2, 1), .sub_groups = 1, .sub_group_size = 8},
        {TILES(1, 1, 8, 16, 2, 1), .sub_groups = 1, .sub_group_size = 8}}}},
     /* 32 KB of local memory (CL_DEVICE_LOCAL_MEM_SIZE of an Adreno 650), waves of 64 and 128, and no public number of
      * registers: small tiles, K and V through the cache. Qualcomm, Snapdragon Mobile Platform OpenCL General
