@@ -78,6 +78,12 @@ def decoding(past):
     return Problem("Attention, 1 query, past %d" % past, "Attention", inputs, ("y", "present_k", "present_v"))
 
 
+def one_query(length):
+    """The same without a cache: what the copies of the cache cost, is the difference."""
+    q, k, v = draw(1, HEADS, 1, WIDTH), draw(1, HEADS, length, WIDTH), draw(1, HEADS, length, WIDTH)
+    return Problem("Attention, 1 query, %d keys" % length, "Attention", dict(q=q, k=k, v=v))
+
+
 def problems():
     for length in (128, 512, 1024, 2048):
         for causal in (False, True):
@@ -85,8 +91,9 @@ def problems():
             yield of_rows(length, causal)
         yield multi_head(length)
         yield group_query(length)
-    yield decoding(1024)
-    yield decoding(4096)
+    for length in (1024, 4096):
+        yield decoding(length)
+        yield one_query(length)
 
 
 def open_session(problem, threads, devices, plugin_options):

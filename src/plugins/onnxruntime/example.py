@@ -50,6 +50,7 @@ def export(layers, width, heads, path):
 
 def open_session(path, devices, plugin_options):
     options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
     options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
     options.add_session_config_entry("session.intra_op.allow_spinning", "0") # or threads that wait take our processors
     if devices:
