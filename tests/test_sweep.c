@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_COUNT = 5000, FEW_COUNT = 300, LONG_COUNT = 100000, MOST_FAILURES = 10 };
+enum { DEFAULT_COUNT = 5000, FEW_COUNT = 80, LONG_COUNT = 100000, MOST_FAILURES = 10 };
 
 static uint64_t random_features(random_source *source) {
     uint64_t features = 0;

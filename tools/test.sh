@@ -113,13 +113,22 @@ on_every_device() {
     done
 }
 
-# The kernels again on devices that claim less, and on others that are not here, through the layer in tests/layer.
+# Which tests under the layer in tests/layer: all with --long, otherwise fewer where compiling takes long.
+limit_labels() {
+    case $long$1 in
+        1*) printf '^limits' ;;
+        *Intel*OpenCL*) printf '^limits(_quick)?$' ;;
+        *) printf '^limits$' ;;
+    esac
+}
+
+# The kernels again on devices that claim less, and on others that are not here.
 with_limits() {
-    local i labels='^limits$'
-    [ $long = 0 ] || labels='^(long_)?limits$'
+    local i
     for i in "${!devices[@]}"; do
         OCLATTN_DEVICE=${devices[i]} OCLATTN_TEST_ARGS=$([ $long = 0 ] || printf -- --long) \
-            suite "narrow devices, and others played, on ${names[i]}" --test-dir "$out/gcc" -L "$labels" -j 2
+            suite "narrow devices, and others played, on ${names[i]}" --test-dir "$out/gcc" \
+            -L "$(limit_labels "${names[i]}")" -j 2
     done
 }
 

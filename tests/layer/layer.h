@@ -2,6 +2,8 @@
  *
  *     OPENCL_LAYERS=.../liboclattn_test_layer.so  program
  *
+ * profiles/NAME.env hold the variables of whole devices, and run_as.sh runs a program as one of them.
+ *
  * The ICD loader puts it between the program and the drivers. Without the variables below it only counts. They are read
  * at every call, so a test can also set them with setenv while it runs. BYTES and N are decimal or 0x hexadecimal, CODE
  * is decimal.

@@ -74,6 +74,7 @@ static bool read_command_line(int argc, char **argv) {
             i++;
         }
     }
+    options.few_programs = options.few_programs && !options.is_long;
     return true;
 }
 

@@ -17,7 +17,7 @@ typedef struct test_options {
     const char *device; /* NULL: every device */
     uint64_t seed;
     bool is_long;
-    bool few_programs;   /* problems that few programs serve, where each must be compiled anew */
+    bool few_programs;   /* problems that few programs serve, where each must be compiled anew; not with --long */
     int64_t count;       /* -1: the program's own default */
     int64_t only;        /* -1: all */
     const char *variant; /* of attention, for all problems that are not too wide for it; NULL: as each problem says */
