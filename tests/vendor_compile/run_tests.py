@@ -43,6 +43,9 @@ class Parsing(unittest.TestCase):
 
     def test_amdgcn(self):
         copies = "\tv_accvgpr_write_b32 a3, v1\n\tv_accvgpr_read_b32 v65, a31\n\tv_accvgpr_mov_b32 a1, a2\n"
+        unused = canned.AMDGCN % {"copies": "", "local": 0, "stack": 68, "spill": 0, "wave": 32}
+        self.assertEqual(parsers.parse_amdgcn(unused).private_bytes, 0)
+        copies += "\tscratch_store_b32 off, v1, s32\n"
         used = parsers.parse_amdgcn(canned.AMDGCN % {"copies": copies, "local": 512, "stack": 24, "spill": 3, "wave": 64})
         self.assertEqual(used, parsers.Used(registers=118, spills=3, private_bytes=24, local_bytes=512, sub_group=64,
                                             scalar_registers=50, accumulator_copies=3))

@@ -45,8 +45,10 @@ def parse_amdgcn(text):
     def field(name, otherwise=None):
         return _number(r"\.%s:\s*(\d+)" % name, metadata, otherwise)
 
+    # Where scalar registers move into vector ones, memory is set aside for them and never used.
+    uses_private = re.search(r"^\s*(?:scratch|buffer|flat)_(?:load|store)", text, re.MULTILINE)
     return Used(registers=field("vgpr_count"), spills=field("vgpr_spill_count", 0),
-                private_bytes=field("private_segment_fixed_size"), local_bytes=field("group_segment_fixed_size"),
+                private_bytes=field("private_segment_fixed_size") if uses_private else 0, local_bytes=field("group_segment_fixed_size"),
                 sub_group=field("wavefront_size"), scalar_registers=field("sgpr_count"),
                 accumulator_copies=len(re.findall(r"^\s*v_accvgpr_(?:read|write|mov)", text, re.MULTILINE)))
 
