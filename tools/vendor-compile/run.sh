@@ -24,7 +24,8 @@ compute unit. No GPU is needed. What came out is compared with tools/vendor-comp
   --clang PROGRAM, --ptxas PROGRAM, --ocloc PROGRAM   compilers of your own; --jobs N   compilations at a time
 
 Installs clang-19, libclc-19 and intel-opencl-icd from Debian where they are missing, and NVIDIA's ptxas from PyPI where
-there is no CUDA toolkit. Exit code 0: all holds; 1: it does not; 2: usage.
+there is no CUDA toolkit. Exit code 0: every kernel holds (a report that is out of date is said to be); 1: one does not;
+2: usage.
 END
 }
 
