@@ -23,7 +23,8 @@ Python package, and runs every test on every OpenCL device: PoCL, Intel's runtim
 system has. Under 25 minutes on two cores.
 
   --long          larger sweeps and valgrind besides; takes hours
-  --hosts         the plugins inside ONNX Runtime and PyTorch, and accuracy beside PyTorch's, besides; downloads 4 GB
+  --hosts         the plugins inside ONNX Runtime and PyTorch, accuracy beside PyTorch's, and the kernels by the compilers
+                  of GPUs' vendors, besides; downloads 4 GB
                   the first time
   --device SPEC   this device only: "gpu", "cpu", "P:D", or a part of a name
 
@@ -227,6 +228,14 @@ beside_pytorch() {
         ${only_device:+--device "$only_device"} || true
 }
 
+# What GPUs would get; see tools/vendor-compile.
+by_vendors_compilers() {
+    local name="kernels by GPU vendors' compilers" all=()
+    [ $long = 0 ] || all=(--all)
+    step "$name" "$root/tools/vendor-compile/run.sh" --build "$out/gcc" "${all[@]}" || true
+    list_skips "$(log_of "$name")"
+}
+
 run_all() {
     prepare
     build_all
@@ -247,9 +256,11 @@ run_all() {
     if [ $hosts = 1 ]; then
         inside_onnxruntime
         beside_pytorch
+        by_vendors_compilers
     else
         skip "the plugin inside ONNX Runtime, the operator inside PyTorch, accuracy beside PyTorch's" \
             "they run with --hosts"
+        skip "kernels by GPU vendors' compilers" "they run with --hosts"
     fi
     finish
 }
