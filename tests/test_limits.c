@@ -196,8 +196,7 @@ static void test_variants_of_cpus_elsewhere(void **state) {
 /* The profiles are the same every day, since each brings kernels to compile; with --long the seed draws them. */
 static void test_random_limits(void **state) {
     (void)state;
-    const int64_t usual = options.is_long ? LONG_PROFILES : PROFILES;
-    const int64_t count = options.count >= 0 ? options.count : usual;
+    const int64_t count = options.is_long ? LONG_PROFILES : PROFILES;
     const char *const given = options.device;
     char spec[32];
     int failures = 0;
@@ -205,7 +204,7 @@ static void test_random_limits(void **state) {
     device_close();
     options.device = spec;
     options.few_programs = true;
-    options.seed = options.is_long || options.count >= 0 ? options.seed : 9;
+    options.seed = options.is_long ? options.seed : 9;
     for (int64_t i = 0; i < count && failures < MOST_FAILURES; i++) {
         const int64_t profile = options.only >= 0 ? options.only : i;
         failures += !run_profile((uint64_t)profile);
