@@ -57,7 +57,7 @@ static const gpu_row gpu_rows[] = {
      "Intel GPUs",
      {{{TILES(4, 2, 16, 16, 1, 1), .sub_groups = 1, .sub_group_size = 8},
        {TILES(4, 2, 8, 16, 1, 1), .sub_groups = 1, .sub_group_size = 8}},
-      {{TILES(4, 2, 8, 16, 1, 1), .sub_groups = 1, .sub_group_size = 8},
+      {{TILES(2, 2, 16, 16, 1, 1), .sub_groups = 1, .sub_group_size = 8},
        {TILES(4, 1, 8, 16, 1, 1), .sub_groups = 1, .sub_group_size = 8}},
       {{TILES(2, 2, 8, 16, 2, 1), .sub_groups = 1, .sub_group_size = 8},
        {TILES(1, 1, 8, 16, 2, 1), .sub_groups = 1, .sub_group_size = 8}}}},
