@@ -76,9 +76,9 @@ static void take_recorded(json_t *kernels, const label *of) {
 }
 
 /* What a plan by name refuses is another variant's work. */
-static oclattn_status finish_plan(oclattn_status status, oclattn_plan *plan, json_t *kernels, const label *of) {
+static oclattn_status finish_plan(oclattn_status status, oclattn_plan *const *plan, json_t *kernels, const label *of) {
     if (status == OCLATTN_OK) {
-        oclattn_plan_destroy(plan);
+        oclattn_plan_destroy(*plan);
         take_recorded(kernels, of);
     }
     return status == OCLATTN_UNSUPPORTED && !of->by_default ? OCLATTN_OK : status;
@@ -117,7 +117,7 @@ static oclattn_status plan_attention(oclattn_context *context, const char *wante
         const label of = {types[type].name, with->name, head_dims[head_dim], wanted == NULL};
         oclattn_plan *plan = NULL;
         const oclattn_status status = oclattn_attention_plan(context, &desc, &plan, error);
-        RETURN_IF_ERROR(finish_plan(status, plan, kernels, &of));
+        RETURN_IF_ERROR(finish_plan(status, &plan, kernels, &of));
     }
     return OCLATTN_OK;
 }
@@ -135,7 +135,7 @@ static oclattn_status plan_projection(oclattn_context *context, const char *want
     desc.in_dim = desc.out_dim = 768;
     desc.variant = wanted;
     oclattn_plan *plan = NULL;
-    return finish_plan(oclattn_projection_plan(context, &desc, &plan, error), plan, kernels, &for_all);
+    return finish_plan(oclattn_projection_plan(context, &desc, &plan, error), &plan, kernels, &for_all);
 }
 
 static oclattn_status plan_heads(oclattn_context *context, json_t *kernels, oclattn_error *error) {
@@ -146,8 +146,8 @@ static oclattn_status plan_heads(oclattn_context *context, json_t *kernels, ocla
     desc.heads = 8;
     desc.head_dim = 64;
     oclattn_plan *plan = NULL;
-    RETURN_IF_ERROR(finish_plan(oclattn_split_plan(context, &desc, &plan, error), plan, kernels, &for_all));
-    return finish_plan(oclattn_merge_plan(context, &desc, &plan, error), plan, kernels, &for_all);
+    RETURN_IF_ERROR(finish_plan(oclattn_split_plan(context, &desc, &plan, error), &plan, kernels, &for_all));
+    return finish_plan(oclattn_merge_plan(context, &desc, &plan, error), &plan, kernels, &for_all);
 }
 
 static oclattn_status plan_merge_states(oclattn_context *context, json_t *kernels, oclattn_error *error) {
@@ -156,7 +156,7 @@ static oclattn_status plan_merge_states(oclattn_context *context, json_t *kernel
     desc.rows = 1024;
     desc.v_dim = 64;
     oclattn_plan *plan = NULL;
-    return finish_plan(oclattn_merge_states_plan(context, &desc, &plan, error), plan, kernels, &for_all);
+    return finish_plan(oclattn_merge_states_plan(context, &desc, &plan, error), &plan, kernels, &for_all);
 }
 
 /* ---- all -------------------------------------------------------------------------------------------------------- */
