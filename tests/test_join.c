@@ -111,6 +111,8 @@ static void test_parts_agree_on_what_they_define(void **state) {
     assert_false(agree("a", "-DX=1", "b", "-DX=2"));
     assert_false(agree("a", "-DX=1", "b", "-DX=16"));
     assert_false(agree("a", "-DX=1", "a", "-DX=1 -DY=2"));
+    assert_false(agree("a", "-cl-std=CL2.0 -DX=1", "b", "-DX=1"));
+    assert_false(agree("a", "", "b", "-DX=1 -cl-opt-disable"));
 }
 
 static void test_a_part_is_added_once(void **state) {

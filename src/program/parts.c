@@ -92,8 +92,21 @@ bool parts_may_share(const program_part *a, const program_part *b, const char *t
            mentions_none_that_is_missing(b->options, a->options, text);
 }
 
+/* Other options cannot be written into a source. */
+static bool has_macros_only(const char *options) {
+    for (const char *at = options; *at; at += strcspn(at, " "), at += strspn(at, " ")) {
+        if (strncmp(at, "-D", 2) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool parts_agree(const program_parts *parts) {
     for (size_t i = 0; i < parts->count; i++) {
+        if (!has_macros_only(parts->part[i].options)) {
+            return false;
+        }
         for (size_t k = 0; k < i; k++) {
             const program_part *a = &parts->part[i];
             const program_part *b = &parts->part[k];

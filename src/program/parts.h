@@ -9,7 +9,7 @@ enum { PART_NAME_SIZE = 64, PART_OPTIONS_SIZE = 320, MOST_PARTS = 16 };
 
 typedef struct program_part {
     char file[PART_NAME_SIZE];
-    char options[PART_OPTIONS_SIZE]; /* of the form -DNAME=VALUE only */
+    char options[PART_OPTIONS_SIZE];
 } program_part;
 
 typedef struct program_parts {
@@ -20,7 +20,8 @@ typedef struct program_parts {
 /* Adds the file of a kernel (of the same name) unless it is there with the same options. */
 void parts_add(program_parts *parts, const char *kernel_name, const char *options);
 
-/* Whether one program can hold them all: each file is there once, and a macro has one value. */
+/* Whether one program can hold them all: each file is there once, options are of the form -DNAME=VALUE, and a macro has
+ * one value. */
 bool parts_agree(const program_parts *parts);
 
 /* Whether a text that both parts would share means the same to both: it mentions no macro that only one of them has. */
